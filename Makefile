@@ -1,0 +1,60 @@
+# Every habit of this project is one target. `make help` lists them.
+
+PYTHON ?= python3
+SIZE ?= small
+BIN := .venv/bin
+COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lock format check test docs conformance run proofs clean
+
+help:  ## List what can be made
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: .venv/ready  ## Make .venv with the locked dependencies; install PostgreSQL and Redis if they are missing
+	@tools/install-services
+
+.venv/ready: requirements/dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes --only-binary :all: -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+lock:  ## Choose dependency versions anew and write them down with their hashes
+	$(COMPILE) -o requirements/runtime.txt
+	$(COMPILE) --group dev -o requirements/dev.txt
+
+format:  ## Format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix --quiet
+	$(BIN)/ruff format
+
+check:  ## Everything a change must pass: format, lint, types, layers, tests
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tools.reference --check
+	$(BIN)/pytest
+
+test:  ## The tests alone
+	$(BIN)/pytest
+
+docs:  ## Write the generated reference pages anew
+	$(BIN)/python -m tools.reference
+
+conformance:  ## Which rules of the specification a passing test shows
+	$(BIN)/pytest -q --conformance
+
+run:  ## A whole Tollkeeper with demo data on this machine, until Ctrl-C
+	$(BIN)/python -m tools.run
+
+prove-%:  ## One proof, for example `make prove-house SIZE=full`
+	$(BIN)/python -m tools.proofs.$* --size $(SIZE)
+
+proofs:  ## Every proof, in small size
+	@set -e; for proof in $$($(BIN)/python -m tools.proofs); do \
+		echo "== prove-$$proof"; $(BIN)/python -m tools.proofs.$$proof --size $(SIZE); done
+
+clean:  ## Remove what setup and checks made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,79 @@
+"""What is sold and where it comes from: `model add`, `provider add`."""
+
+import asyncio
+import sys
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+import typer
+
+from tollkeeper.app import office
+from tollkeeper.cli.speak import complain, say, settings_or_complain
+from tollkeeper.core.catalog import Kind, Price
+from tollkeeper.ports import NewModel, NewProviderAccount
+
+model_app = typer.Typer(help="The model catalog.", no_args_is_help=True)
+provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(model_app, name="model")
+    app.add_typer(provider_app, name="provider")
+
+
+@model_app.command("add")
+def add_model(
+    model_id: Annotated[str, typer.Argument(metavar="ID", help="The id that callers use.")],
+    kind: Annotated[Kind, typer.Option(help="What kind of calls it takes.")] = Kind.CHAT,
+    multiplier: Annotated[str, typer.Option(help="The model multiplier: quota tokens per input token.")] = "1",
+    completion: Annotated[str, typer.Option(help="How many input tokens an output token costs.")] = "1",
+    cached: Annotated[str, typer.Option(help="How many input tokens a cached input token costs.")] = "1",
+    group: Annotated[list[str] | None, typer.Option(help="A group that may use it; repeat it. Without: all.")] = None,
+) -> None:
+    """Offer a model, priced from now on."""
+    price = Price(
+        model_multiplier=_multiplier(multiplier),
+        completion_multiplier=_multiplier(completion),
+        cached_multiplier=_multiplier(cached),
+    )
+    model = NewModel(id=model_id, kind=kind, price=price, only_groups=group)
+
+    async def work() -> None:
+        async with office(settings_or_complain()) as desk:
+            await desk.catalog.add_model(model, actor=desk.actor)
+
+    asyncio.run(work())
+    say(f"model {model_id} added")
+
+
+@provider_app.command("add")
+def add_provider(
+    name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
+    base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
+    vendor: Annotated[
+        str, typer.Option(help="openai (and anything compatible), azure, anthropic or gemini.")
+    ] = "openai",
+) -> None:
+    """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
+    secret = typer.prompt("Provider key", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if not secret.strip():
+        complain("No provider key was given: type it when asked, or send it to standard input.")
+        raise typer.Exit(1)
+    account = NewProviderAccount(name=name, vendor=vendor, base_url=base_url, secret=secret.strip())
+
+    async def work() -> int:
+        async with office(settings_or_complain()) as desk:
+            return await desk.catalog.add_provider_account(account, actor=desk.actor)
+
+    say(f"provider account {asyncio.run(work())} ({name}) added; its key is sealed")
+
+
+def _multiplier(text: str) -> Decimal:
+    try:
+        multiplier = Decimal(text)
+    except InvalidOperation:
+        multiplier = Decimal(-1)
+    if not multiplier.is_finite() or not 0 <= multiplier < 10**8 or multiplier != round(multiplier, 6):
+        complain(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
+        raise typer.Exit(1)
+    return multiplier

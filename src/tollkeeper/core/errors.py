@@ -1,0 +1,196 @@
+"""Refusals: each a noun with a status, a code and words for the person who meets it.
+
+    GatewayError
+    ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
+    │                               CompressedBody · SlowBody
+    ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
+    ├── Forbidden             403   AccountDisabled
+    ├── NotFound              404   EndpointNotFound · AddressUnknown
+    ├── MethodNotAllowed      405
+    ├── BodyTooLarge          413
+    ├── InternalFailure       500
+    └── Unavailable           503   StoreUnavailable · TooMuchInReading
+
+Rules of this file
+1. The docstring of a refusal is its message: what happened, and what to do next.
+2. Only the edge turns refusals into HTTP. The reference page of errors is generated from here.
+"""
+
+import inspect
+from typing import ClassVar
+
+
+class GatewayError(Exception):
+    """The call could not be served."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    code: ClassVar[str] = "internal_error"
+    retry_after_seconds: ClassVar[int | None] = None
+
+    def __init__(self, message: str | None = None, *, param: str | None = None) -> None:
+        self.message = message or " ".join(inspect.cleandoc(type(self).__doc__ or "").split())
+        self.param = param
+        super().__init__(self.message)
+
+
+class BadRequest(GatewayError):
+    """The request is malformed. Correct it before sending it again."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "bad_request"
+
+
+class MalformedHeader(BadRequest):
+    """A request header is malformed. Send each header once, in plain ASCII."""
+
+    code = "malformed_header"
+
+
+class UnexpectedBody(BadRequest):
+    """This endpoint takes no request body. Send the request without one."""
+
+    code = "unexpected_body"
+
+
+class MalformedBody(BadRequest):
+    """The request body is not the JSON object that this endpoint takes. Correct it before sending it again."""
+
+    code = "malformed_body"
+
+
+class MissingParameter(BadRequest):
+    """A required parameter is missing."""
+
+    code = "missing_parameter"
+
+    def __init__(self, param: str) -> None:
+        super().__init__(f"The parameter '{param}' is required. Add it to the request body.", param=param)
+
+
+class CompressedBody(BadRequest):
+    """Compressed request bodies are not accepted. Send the body without Content-Encoding."""
+
+    code = "compressed_body"
+
+
+class SlowBody(BadRequest):
+    """The request body did not arrive in time. Check the connection, then send it again."""
+
+    code = "slow_body"
+
+
+class Unauthorized(GatewayError):
+    """The API key was not accepted."""
+
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+
+
+class KeyMissing(Unauthorized):
+    """No API key was given. Send the header 'Authorization: Bearer <API_KEY>': the word Bearer, one space, the key."""
+
+    code = "missing_api_key"
+
+
+class KeyUnknown(Unauthorized):
+    """This API key is not known. Check that the whole key was copied, or create one in the console."""
+
+
+class KeyRevoked(Unauthorized):
+    """This API key was revoked. Create a new one in the console."""
+
+    code = "revoked_api_key"
+
+
+class KeyExpired(Unauthorized):
+    """This API key expired. Create a new one in the console."""
+
+    code = "expired_api_key"
+
+
+class Forbidden(GatewayError):
+    """The caller is not authorised for this."""
+
+    status = 403
+    type = "permission_error"
+    code = "forbidden"
+
+
+class AccountDisabled(Forbidden):
+    """The account of this key is disabled. Sending again will not help; write to support."""
+
+    code = "account_disabled"
+
+
+class NotFound(GatewayError):
+    """There is nothing here."""
+
+    status = 404
+    type = "invalid_request_error"
+    code = "not_found"
+
+
+class EndpointNotFound(NotFound):
+    """No such endpoint. Check the base address: it ends in /v1 for most SDKs, without a trailing slash."""
+
+    code = "endpoint_not_found"
+
+
+class AddressUnknown(NotFound):
+    """This service does not answer to that host name. Check the base address."""
+
+    code = "address_unknown"
+
+
+class MethodNotAllowed(GatewayError):
+    """This endpoint does not take that method. Sending the same request again will not help."""
+
+    status = 405
+    type = "invalid_request_error"
+    code = "method_not_allowed"
+
+    def __init__(self, allowed: tuple[str, ...]) -> None:
+        methods = " or ".join(allowed)
+        super().__init__(
+            f"This endpoint takes {methods} only. Sending the same request again will not help: stop and "
+            f"correct the method."
+        )
+        self.allowed = allowed
+
+
+class BodyTooLarge(GatewayError):
+    """The request body is too large. Make it smaller."""
+
+    status = 413
+    type = "invalid_request_error"
+    code = "body_too_large"
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"The request body is larger than the {limit_bytes:,} bytes allowed here. Make it smaller.")
+
+
+class InternalFailure(GatewayError):
+    """Something failed on our side. Nothing was charged. Give support the x-request-id of this answer."""
+
+
+class Unavailable(GatewayError):
+    """The service is unavailable for a moment. Nothing was charged. Try again shortly."""
+
+    status = 503
+    code = "unavailable"
+    retry_after_seconds = 2
+
+
+class StoreUnavailable(Unavailable):
+    """A store that this call needs does not answer. Your key was not judged, nothing was charged. Try again shortly."""
+
+    code = "store_unavailable"
+
+
+class TooMuchInReading(Unavailable):
+    """Too many large requests are being read right now. Nothing was charged. Try again shortly."""
+
+    code = "too_much_in_reading"

@@ -1,0 +1,76 @@
+"""API keys: their form, their digest, and whether a known key may be used now.
+
+Rules of this file
+1. A key is `sk-`, one character that names the cell, and 48 base-62 characters (285 bits of chance).
+2. Nothing but its digest is kept: HMAC-SHA256 under a pepper. Peppers have versions and can be rotated.
+3. A reason for refusal is given only for keys that exist.
+"""
+
+import hmac
+import re
+import string
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from tollkeeper.core.errors import AccountDisabled, KeyExpired, KeyRevoked
+
+BASE_62 = string.digits + string.ascii_letters
+CHANCE_LENGTH = 48
+NAME_LENGTH_MOST = 64
+
+_FORM = re.compile(rf"sk-[0-9A-Za-z]{{{1 + CHANCE_LENGTH}}}")
+
+
+class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the gateway knows of a key and its account, without balances."""
+
+    key_id: int
+    account_id: int
+    group: str
+    only_models: frozenset[str] | None
+    expires_at: datetime | None
+    revoked: bool
+    account_disabled: bool
+
+
+class Peppers(msgspec.Struct, frozen=True):
+    """The secrets under which keys are digested, by version. New keys use the newest."""
+
+    by_version: Mapping[int, bytes]
+
+    @property
+    def newest(self) -> int:
+        return max(self.by_version)
+
+    def digest(self, key: str, version: int) -> bytes:
+        return hmac.digest(self.by_version[version], key.encode(), "sha256")
+
+    def digests(self, key: str) -> list[bytes]:
+        """Under every version, newest first: an old key must still be found after a rotation."""
+        return [self.digest(key, version) for version in sorted(self.by_version, reverse=True)]
+
+
+def mint(cell: str, choose: Callable[[str], str]) -> str:
+    """Make a new key; `choose` picks one character of a string by chance fit for secrets."""
+    return f"sk-{cell}" + "".join(choose(BASE_62) for _ in range(CHANCE_LENGTH))
+
+
+def has_key_form(text: str) -> bool:
+    return _FORM.fullmatch(text) is not None
+
+
+def hint(key: str) -> str:
+    """What of a key may be shown again, for its owner to recognise it."""
+    return f"{key[:4]}…{key[-4:]}"
+
+
+def require_usable(record: KeyRecord, now: datetime) -> None:
+    """Raise the reason why a key that exists may not be used at `now`."""
+    if record.revoked:
+        raise KeyRevoked
+    if record.expires_at is not None and record.expires_at <= now:
+        raise KeyExpired
+    if record.account_disabled:
+        raise AccountDisabled

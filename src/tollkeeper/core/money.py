@@ -1,0 +1,60 @@
+"""Money: integer micro-quota, and how it is shown and entered in USD.
+
+Rules of this file
+1. An amount is an `int` of micro-quota. 1 quota token is 1,000,000 units; 1 USD is 500,000 quota tokens.
+2. No float, ever. Decimal appears only where people enter amounts, and must convert exactly.
+3. What is shown as remaining is rounded down, what is shown as used is rounded half up.
+"""
+
+from decimal import Decimal
+from typing import NewType
+
+Quota = NewType("Quota", int)
+
+UNITS_PER_QUOTA_TOKEN = 1_000_000
+QUOTA_TOKENS_PER_USD = 500_000
+UNITS_PER_USD = UNITS_PER_QUOTA_TOKEN * QUOTA_TOKENS_PER_USD
+UNITS_PER_MILL = UNITS_PER_USD // 1_000
+
+# What BIGINT holds, less a wide margin: sums of a few amounts still fit.
+MOST = Quota(2**60)
+
+
+class NotAnAmount(ValueError):
+    """An amount that is not a whole, positive number of units within range."""
+
+
+def quota_from_usd(usd: Decimal) -> Quota:
+    """Convert exactly; refuse what would have to be rounded."""
+    return _exact(usd, UNITS_PER_USD, "USD")
+
+
+def quota_from_tokens(quota_tokens: Decimal) -> Quota:
+    """Convert exactly; refuse what would have to be rounded."""
+    return _exact(quota_tokens, UNITS_PER_QUOTA_TOKEN, "quota tokens")
+
+
+def mills_remaining(amount: Quota) -> int:
+    """Thousandths of a USD, rounded down and never below zero: no money is shown that is not there."""
+    return max(0, amount) // UNITS_PER_MILL
+
+
+def mills_used(amount: Quota) -> int:
+    """Thousandths of a USD, rounded half up."""
+    return (amount + UNITS_PER_MILL // 2) // UNITS_PER_MILL
+
+
+def usd_text(mills: int) -> str:
+    """`12345` → `12.345`: always three decimals."""
+    return f"{mills // 1_000}.{mills % 1_000:03d}"
+
+
+def _exact(entered: Decimal, units_each: int, unit: str) -> Quota:
+    if not entered.is_finite() or entered <= 0:
+        raise NotAnAmount(f"{entered} {unit} is not a positive amount.")
+    units = entered * units_each
+    if units > MOST:
+        raise NotAnAmount(f"{entered} {unit} is more than one credit may carry.")
+    if units != units.to_integral_value():
+        raise NotAnAmount(f"{entered} {unit} has more decimals than a micro-quota can hold.")
+    return Quota(int(units))

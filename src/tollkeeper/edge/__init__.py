@@ -1,0 +1,1 @@
+"""Public HTTP: plain ASGI, one table of routes."""

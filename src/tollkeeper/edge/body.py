@@ -1,0 +1,70 @@
+"""Request bodies: read whole, within bounds of size, time and what the process reads at once."""
+
+import asyncio
+
+from tollkeeper.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    CompressedBody,
+    MalformedHeader,
+    SlowBody,
+    TooMuchInReading,
+    UnexpectedBody,
+)
+from tollkeeper.edge.exchange import Exchange
+
+
+class BodyReader:
+    """Reads bodies for one worker process and keeps count of the bytes in reading."""
+
+    def __init__(self, *, reading_bytes_most: int, seconds_most: float) -> None:
+        self._reading_bytes_most = reading_bytes_most
+        self._seconds_most = seconds_most
+        self._reading_bytes = 0
+
+    async def read(self, exchange: Exchange, *, limit_bytes: int) -> bytes:
+        """The whole body. Too large is refused before it is read, where the length is announced."""
+        if (exchange.header(b"content-encoding") or "identity") != "identity":
+            raise CompressedBody
+        if _announced_bytes(exchange) > limit_bytes:
+            raise BodyTooLarge(limit_bytes)
+        taken: list[bytes] = []
+        try:
+            async with asyncio.timeout(self._seconds_most):
+                await self._collect(exchange, taken, limit_bytes)
+        except TimeoutError:
+            raise SlowBody from None
+        finally:
+            self._reading_bytes -= sum(map(len, taken))
+        return b"".join(taken)
+
+    def refuse(self, exchange: Exchange) -> None:
+        """Make sure that there is no body."""
+        if _announced_bytes(exchange) or exchange.header(b"transfer-encoding"):
+            raise UnexpectedBody
+
+    async def _collect(self, exchange: Exchange, taken: list[bytes], limit_bytes: int) -> None:
+        size_bytes = 0
+        while True:
+            message = await exchange.receive()
+            if message["type"] == "http.disconnect":
+                raise BadRequest("The connection closed before the body was complete.")
+            part: bytes = message.get("body", b"")
+            taken.append(part)
+            size_bytes += len(part)
+            self._reading_bytes += len(part)
+            if size_bytes > limit_bytes:
+                raise BodyTooLarge(limit_bytes)
+            if self._reading_bytes > self._reading_bytes_most:
+                raise TooMuchInReading
+            if not message.get("more_body", False):
+                return
+
+
+def _announced_bytes(exchange: Exchange) -> int:
+    announced = exchange.header(b"content-length")
+    if announced is None:
+        return 0
+    if not announced.isdigit():
+        raise MalformedHeader("The header 'content-length' must be a whole number.")
+    return int(announced)

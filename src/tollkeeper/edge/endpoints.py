@@ -1,0 +1,83 @@
+"""The endpoints: each reads an exchange, asks the relay's rooms, and returns a reply."""
+
+import msgspec
+
+from tollkeeper.core import balance, catalog
+from tollkeeper.core.errors import MalformedBody, MissingParameter
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.edge import shapes
+from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.exchange import Exchange, Reply
+from tollkeeper.ports import Balances, Catalog, Clock, Keys
+from tollkeeper.relay.admit import admit, admit_key
+
+# A key and its JSON around it; nothing larger belongs into the deprecated endpoint.
+KEY_BODY_BYTES = 4096
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """What the endpoints work with. Built once, in `tollkeeper.app`."""
+
+    keys: Keys
+    catalog: Catalog
+    balances: Balances
+    clock: Clock
+    bodies: BodyReader
+    owned_by: str
+
+
+class KeyBody(msgspec.Struct):
+    api_key: str | None = None
+
+
+async def models(exchange: Exchange, services: Services) -> Reply:
+    caller = await _caller_without_body(exchange, services)
+    offered = catalog.usable(await services.catalog.models(), caller, services.clock.now())
+    return Reply(shapes.model_list(offered, services.owned_by))
+
+
+async def account_balance(exchange: Exchange, services: Services) -> Reply:
+    caller = await _caller_without_body(exchange, services)
+    standing = await services.balances.standing(caller.key_id)
+    return Reply(shapes.balance("account", balance.of_account(standing), _unix_seconds(services)))
+
+
+async def key_balance(exchange: Exchange, services: Services) -> Reply:
+    caller = await _caller_without_body(exchange, services)
+    standing = await services.balances.standing(caller.key_id)
+    return Reply(shapes.balance("token", balance.of_key(standing), _unix_seconds(services)))
+
+
+async def deprecated_balance(exchange: Exchange, services: Services) -> Reply:
+    """The older balance lookup: the key stands in the body, the answer speaks of that key."""
+    body = await services.bodies.read(exchange, limit_bytes=KEY_BODY_BYTES)
+    caller = await admit_key(_key_in(body), services.keys, services.clock)
+    _note_caller(exchange, caller)
+    standing = await services.balances.standing(caller.key_id)
+    return Reply(shapes.deprecated_balance(balance.of_key(standing)))
+
+
+async def _caller_without_body(exchange: Exchange, services: Services) -> KeyRecord:
+    services.bodies.refuse(exchange)
+    caller = await admit(exchange.header(b"authorization"), services.keys, services.clock)
+    _note_caller(exchange, caller)
+    return caller
+
+
+def _note_caller(exchange: Exchange, caller: KeyRecord) -> None:
+    exchange.key_id = caller.key_id
+    exchange.account_id = caller.account_id
+
+
+def _key_in(body: bytes) -> str:
+    try:
+        key = msgspec.json.decode(body, type=KeyBody).api_key
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise MalformedBody from None
+    if not key:
+        raise MissingParameter("api_key")
+    return key
+
+
+def _unix_seconds(services: Services) -> int:
+    return int(services.clock.now().timestamp())

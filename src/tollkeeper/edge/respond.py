@@ -1,0 +1,158 @@
+"""Turn HTTP exchanges into calls, and their replies or refusals back into HTTP.
+
+This is the only file that knows ASGI's messages.
+"""
+
+import logging
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from tollkeeper.core.addresses import Address, AddressBook
+from tollkeeper.core.errors import (
+    AddressUnknown,
+    GatewayError,
+    InternalFailure,
+    MalformedHeader,
+    MethodNotAllowed,
+)
+from tollkeeper.core.request_id import uuid7
+from tollkeeper.edge import shapes
+from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
+from tollkeeper.edge.endpoints import Services
+from tollkeeper.edge.exchange import Exchange, Header, Receive, Reply, Scope, Send
+from tollkeeper.edge.routes import CURRENT, RouteTable
+
+log = logging.getLogger(__name__)
+
+PREFLIGHT = Reply(
+    b"",
+    204,
+    (
+        (b"access-control-allow-origin", b"*"),
+        (b"access-control-allow-methods", b"GET, POST, OPTIONS"),
+        # "*" does not cover Authorization, which must be named.
+        (b"access-control-allow-headers", b"authorization, *"),
+        (b"access-control-max-age", b"86400"),
+    ),
+)
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What /readyz tells: whether this process can serve calls, and why not."""
+
+    ready: bool
+    database: str
+    redis: str
+
+
+class Gateway:
+    """The public HTTP of one worker process."""
+
+    def __init__(
+        self,
+        services: Services,
+        routes: RouteTable,
+        book: AddressBook,
+        call_log: CallLog,
+        health: Callable[[], Health],
+    ) -> None:
+        self._services = services
+        self._routes = routes
+        self._book = book
+        self._call_log = call_log
+        self._health = health
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] in {"/livez", "/readyz"}:
+            await _send(send, self._health_reply(scope["path"]), ())
+            return
+        begun = time.perf_counter()
+        unix_milliseconds = time.time_ns() // 1_000_000
+        exchange = Exchange(scope, receive, str(uuid7(unix_milliseconds, os.urandom(10))))
+        reply = await self._reply(exchange)
+        await _send(send, reply, ((b"x-request-id", exchange.request_id.encode()),))
+        self._call_log.write(_line(exchange, reply, unix_milliseconds, time.perf_counter() - begun))
+
+    async def _reply(self, exchange: Exchange) -> Reply:
+        style = CURRENT
+        try:
+            exchange.address = self._address(exchange)
+            style = self._routes.style(exchange.address, exchange.path)
+            if exchange.method == "OPTIONS" and exchange.path.startswith(("/v1/", "/v2/")):
+                return PREFLIGHT
+            route = self._routes.find(exchange.address, exchange.path, exchange.method)
+            reply = await route.endpoint(exchange, self._services)
+            return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
+        except GatewayError as problem:
+            refusal = problem
+        except Exception as problem:  # The edge must survive: one broken call is one 500.
+            log.error("call %s failed: %s", exchange.request_id, _without_content(problem))
+            refusal = InternalFailure()
+        exchange.code = refusal.code
+        headers = (*style.headers, *_refusal_headers(refusal))
+        return Reply(style.error(refusal), style.status(refusal), Reply(b"").headers + headers)
+
+    def _address(self, exchange: Exchange) -> Address:
+        host = exchange.header(b"host")
+        if host is None:
+            raise MalformedHeader("The header 'host' is required.")
+        address = self._book.find(host)
+        if address is None:
+            raise AddressUnknown
+        return address
+
+    def _health_reply(self, path: str) -> Reply:
+        if path == "/livez":
+            return Reply(b'{"alive":true}')
+        health = self._health()
+        return Reply(shapes.encode(health), 200 if health.ready else 503)
+
+
+async def _send(send: Send, reply: Reply, extra: tuple[Header, ...]) -> None:
+    headers = [
+        *reply.headers,
+        *extra,
+        (b"content-length", str(len(reply.body)).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body, "more_body": False})
+
+
+def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
+    if refusal.retry_after_seconds is not None:
+        yield b"retry-after", str(refusal.retry_after_seconds).encode()
+    if refusal.status == 401:
+        yield b"www-authenticate", b"Bearer"
+    if isinstance(refusal, MethodNotAllowed):
+        yield b"allow", ", ".join(refusal.allowed).encode()
+
+
+def _line(exchange: Exchange, reply: Reply, unix_milliseconds: int, seconds: float) -> CallLine:
+    at = datetime.fromtimestamp(unix_milliseconds / 1_000, UTC)
+    return CallLine(
+        time=at.isoformat(timespec="milliseconds"),
+        request_id=exchange.request_id,
+        address=exchange.address,
+        method=exchange.method,
+        path=path_for_log(exchange.path),
+        status=reply.status,
+        milliseconds=round(seconds * 1_000, 2),
+        sent_bytes=len(reply.body),
+        peer=exchange.peer,
+        key_id=exchange.key_id,
+        account_id=exchange.account_id,
+        code=exchange.code,
+    )
+
+
+def _without_content(problem: Exception) -> str:
+    """Kind and place of an exception. Its message is left out: it may quote what a caller sent."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(problem).__qualname__} at {places}"

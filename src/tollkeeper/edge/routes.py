@@ -1,0 +1,95 @@
+"""Every public route, in one table."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+import msgspec
+
+from tollkeeper.core.addresses import Address, AddressBook
+from tollkeeper.core.errors import EndpointNotFound, GatewayError, MethodNotAllowed, Unauthorized
+from tollkeeper.edge import endpoints, shapes
+from tollkeeper.edge.endpoints import Services
+from tollkeeper.edge.exchange import Exchange, Header, Reply
+
+Endpoint = Callable[[Exchange, Services], Awaitable[Reply]]
+
+API = frozenset({Address.MAIN, Address.BACKUP, Address.AGENT})
+BILLING = frozenset({Address.BILLING})
+
+
+class Style(msgspec.Struct, frozen=True):
+    """How a family of endpoints words its refusals, and the headers on all its answers."""
+
+    error: Callable[[GatewayError], bytes]
+    status: Callable[[GatewayError], int]
+    headers: tuple[Header, ...]
+
+
+# Browser clients are real clients: every answer of the API may be read from any origin.
+CURRENT = Style(
+    shapes.error,
+    lambda refusal: refusal.status,
+    (
+        (b"access-control-allow-origin", b"*"),
+        (b"access-control-expose-headers", b"x-request-id, retry-after"),
+    ),
+)
+# The older clients look at Status in the body, so a key that is not accepted is still HTTP 200.
+DEPRECATED = Style(
+    shapes.deprecated_error,
+    lambda refusal: 200 if isinstance(refusal, Unauthorized) else refusal.status,
+    (
+        # Since when, as RFC 9745 writes it: 1 January 2026.
+        (b"deprecation", b"@1767225600"),
+        (
+            b"link",
+            b'</v2/token/balance>; rel="successor-version", </v2/account/balance>; rel="successor-version"',
+        ),
+    ),
+)
+
+
+class Route(msgspec.Struct, frozen=True):
+    method: str
+    path: str
+    on: frozenset[Address]
+    endpoint: Endpoint
+    style: Style = CURRENT
+
+
+ROUTES = (
+    Route("GET", "/v1/models", API, endpoints.models),
+    Route("GET", "/v2/account/balance", API, endpoints.account_balance),
+    Route("GET", "/v2/token/balance", API, endpoints.key_balance),
+    Route("POST", "/api/token", BILLING, endpoints.deprecated_balance, DEPRECATED),
+    Route("POST", "/api/v1/token", BILLING, endpoints.deprecated_balance, DEPRECATED),
+)
+
+
+class RouteTable:
+    """Finds the route of a request on an address."""
+
+    def __init__(self, routes: Iterable[Route], book: AddressBook) -> None:
+        self._by_address: Mapping[Address, dict[str, dict[str, Route]]] = {address: {} for address in Address}
+        for route in routes:
+            for address in _served_on(route, book):
+                self._by_address[address].setdefault(route.path, {})[route.method] = route
+
+    def find(self, address: Address, path: str, method: str) -> Route:
+        methods = self._by_address[address].get(path)
+        if methods is None:
+            raise EndpointNotFound
+        route = methods.get(method)
+        if route is None:
+            raise MethodNotAllowed(tuple(methods))
+        return route
+
+    def style(self, address: Address, path: str) -> Style:
+        """In which style a refusal is worded there, even where no route was found."""
+        return next((route.style for route in self._by_address[address].get(path, {}).values()), CURRENT)
+
+
+def _served_on(route: Route, book: AddressBook) -> frozenset[Address]:
+    """A small operator has one host name: without a billing address, main serves its routes."""
+    if Address.BILLING in route.on and not book.has_billing:
+        return route.on | {Address.MAIN}
+    return route.on

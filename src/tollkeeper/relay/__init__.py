@@ -1,0 +1,1 @@
+"""The data plane: what happens to one call, from credentials to answer."""

@@ -1,0 +1,23 @@
+"""Who is asking: turn credentials into the record of a key that may be used now."""
+
+from tollkeeper.core.errors import KeyMissing, KeyUnknown
+from tollkeeper.core.keys import KeyRecord, require_usable
+from tollkeeper.ports import Clock, Keys
+
+SCHEME = "Bearer "
+
+
+async def admit(authorization: str | None, keys: Keys, clock: Clock) -> KeyRecord:
+    """The caller behind an Authorization header."""
+    if authorization is None or not authorization.startswith(SCHEME):
+        raise KeyMissing
+    return await admit_key(authorization.removeprefix(SCHEME), keys, clock)
+
+
+async def admit_key(key: str, keys: Keys, clock: Clock) -> KeyRecord:
+    """The caller behind a bare key."""
+    record = await keys.find(key)
+    if record is None:
+        raise KeyUnknown
+    require_usable(record, clock.now())
+    return record

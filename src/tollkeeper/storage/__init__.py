@@ -1,0 +1,1 @@
+"""The only SQL and the only Redis of the project."""

@@ -1,0 +1,149 @@
+"""The change feed: how each node's snapshots stay fresh, and whose clock they go by.
+
+Rules of this file
+1. The feed in PostgreSQL is the truth and is read every half second. Redis only says "look now".
+2. Freshness counts from the moment a look was begun, so nothing committed before it can be missing.
+3. After a silence longer than the feed is kept, listeners are told to forget everything.
+4. Time is the database's: the node's wall clock is never asked, only its monotonic one.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.storage.database import Database
+
+CHANNEL = "tollkeeper:changes"
+LOOK_EVERY_SECONDS = 0.5
+FRESH_FOR_SECONDS = 2.0
+FORGET_AFTER_SECONDS = 600.0
+
+log = logging.getLogger(__name__)
+
+
+class Change(msgspec.Struct, frozen=True):
+    kind: str
+    subject: int
+
+
+FORGET_ALL = Change("all", 0)
+
+LOOK = """
+select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, ledger_now() as now,
+       (select coalesce(json_agg(json_build_array(id, kind, subject) order by id), '[]')
+        from change where transaction_id >= $1::text::xid8)::text as changes
+"""
+# A first look forgets everything, so it needs no row of the feed: only where the feed stands.
+END_OF_TIME = str(2**64 - 1)
+
+decode_changes = msgspec.json.Decoder(list[tuple[int, str, int]]).decode
+
+
+class Changes:
+    """Reads the feed and tells the listeners; is also the Clock of the process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listeners: list[Callable[[Change], None]] = []
+        self._look_now = asyncio.Event()
+        self._horizon: str | None = None
+        self._seen: set[int] = set()
+        self._fresh_until = float("-inf")
+        self._epoch: datetime | None = None
+
+    def tell(self, listener: Callable[[Change], None]) -> None:
+        self._listeners.append(listener)
+
+    def nudge(self) -> None:
+        self._look_now.set()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether every change committed more than two seconds ago is known here."""
+        return time.monotonic() < self._fresh_until
+
+    def now(self) -> datetime:
+        if self._epoch is None:
+            raise StoreUnavailable
+        return self._epoch + timedelta(seconds=time.monotonic())
+
+    async def follow(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            self._look_now.clear()
+            try:
+                await self.look()
+            except StoreUnavailable:
+                log.warning("change feed out of reach; snapshots are not used until it answers")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._look_now.wait(), LOOK_EVERY_SECONDS)
+
+    async def look(self) -> None:
+        begun = time.monotonic()
+        forgotten = begun - self._fresh_until > FORGET_AFTER_SECONDS
+        found = await self._database.row(LOOK, self._horizon or END_OF_TIME)
+        rows = decode_changes(found["changes"])
+        if self._horizon is None or forgotten:
+            self._announce(FORGET_ALL)
+        else:
+            for change_id, kind, subject in rows:
+                if change_id not in self._seen:
+                    self._announce(Change(kind, subject))
+        self._horizon = found["horizon"]
+        self._seen = {change_id for change_id, _, _ in rows}
+        # The answer's time lies between asking and now; the middle is the best guess.
+        middle = (begun + time.monotonic()) / 2
+        self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
+        self._fresh_until = begun + FRESH_FOR_SECONDS
+
+    def _announce(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener(change)
+
+
+class Nudges:
+    """Redis pub/sub beside the feed: makes a change known in milliseconds while Redis is there."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self.connected = False
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def send(self) -> None:
+        """Best effort: nodes see the change on their next look anyway."""
+        try:
+            await self._redis.publish(CHANNEL, b"")
+        except (RedisError, OSError, TimeoutError) as problem:
+            log.warning("redis out of reach, nodes learn of the change by polling: %s", problem)
+
+    async def follow(self, nudge: Callable[[], None]) -> None:
+        """Pass nudges on until cancelled, reconnecting for ever."""
+        while True:
+            try:
+                await self._listen(nudge)
+            except (RedisError, OSError, TimeoutError) as problem:
+                if self.connected:
+                    log.warning("redis out of reach, polling alone keeps snapshots fresh: %s", problem)
+                self.connected = False
+                await asyncio.sleep(1)
+
+    async def _listen(self, nudge: Callable[[], None]) -> None:
+        async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
+            await channel.subscribe(CHANNEL)
+            self.connected = True
+            nudge()
+            while True:
+                # With a bounded wait, a connection that died silently is noticed by its health check.
+                message = await channel.get_message(timeout=5)
+                if message is not None:
+                    nudge()

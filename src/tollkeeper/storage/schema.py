@@ -1,0 +1,32 @@
+"""Bring the database's schema up to date."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def migrate(database_url: str) -> None:
+    """Apply every migration that the database lacks. Blocks; run it outside an event loop."""
+    config = _config()
+    # ConfigParser reads % as interpolation, and URLs have percent-escapes.
+    config.set_main_option("sqlalchemy.url", _for_alembic(database_url).replace("%", "%%"))
+    command.upgrade(config, "head")
+
+
+def newest_revision() -> str:
+    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    return config
+
+
+def _for_alembic(database_url: str) -> str:
+    scheme, separator, rest = database_url.partition("://")
+    return f"postgresql+asyncpg{separator}{rest}" if scheme in {"postgres", "postgresql"} else database_url

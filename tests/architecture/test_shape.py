@@ -1,0 +1,51 @@
+"""The shape of the code: sizes, and what must not appear in it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "tollkeeper"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+LINES_MOST = 300
+FUNCTION_LINES_MOST = 60
+# Where a process must survive whatever one call or one job does.
+BROAD_EXCEPT_ALLOWED = {"edge/respond.py"}
+
+named = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SOURCE)) for file in FILES])
+
+
+def functions(file: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(file.read_text())
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+@named
+def test_files_and_functions_stay_small(file: Path) -> None:
+    assert len(file.read_text().splitlines()) <= LINES_MOST
+    for function in functions(file):
+        assert (function.end_lineno or 0) - function.lineno < FUNCTION_LINES_MOST, function.name
+
+
+@named
+def test_every_module_opens_with_its_promise(file: Path) -> None:
+    assert ast.get_docstring(ast.parse(file.read_text()))
+
+
+@named
+def test_exceptions_are_caught_by_name(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ExceptHandler):
+            broad = node.type is None or (isinstance(node.type, ast.Name) and node.type.id.endswith("Exception"))
+            assert not broad or str(file.relative_to(SOURCE)) in BROAD_EXCEPT_ALLOWED
+
+
+@named
+def test_there_are_no_floats_in_the_core_of_money(file: Path) -> None:
+    if file.name not in {"money.py", "balance.py", "catalog.py"}:
+        return
+    for node in ast.walk(ast.parse(file.read_text())):
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+        assert not (isinstance(node, ast.Name) and node.id == "float")
+        assert not isinstance(node, ast.Div)

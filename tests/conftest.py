@@ -1,0 +1,135 @@
+"""Real stores and real nodes for the tests."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from tools.node import Node, fresh_secrets
+from tools.services import Postgres, Redis
+
+from tests.conformance import Conformance
+from tests.customers import Customers
+from tollkeeper.app import office
+from tollkeeper.settings import Settings, load
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.schema import migrate
+
+ADDRESSES = {
+    "TOLLKEEPER_MAIN_HOSTS": "main.test",
+    "TOLLKEEPER_BACKUP_HOSTS": "backup.test",
+    "TOLLKEEPER_BILLING_HOSTS": "billing.test:8443",
+    "TOLLKEEPER_AGENT_HOSTS": "agent-one.test, agent-two.test",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--conformance", action="store_true", help="print which rules of the specification are covered")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--conformance"):
+        config.pluginmanager.register(Conformance())
+
+
+class Stores:
+    """Where the tests' PostgreSQL and Redis are, and fresh databases in them."""
+
+    def __init__(self, database_url: str, redis_url: str) -> None:
+        self.database_url = database_url
+        self.redis_url = redis_url
+        self._template = f"template_{uuid4().hex}"
+        asyncio.run(self.admin(f'create database "{self._template}"'))
+        migrate(self.url_of(self._template))
+
+    async def fresh(self) -> str:
+        """The address of a new database with the newest schema."""
+        name = f"test_{uuid4().hex}"
+        await self.admin(f'create database "{name}" template "{self._template}"')
+        return self.url_of(name)
+
+    async def admin(self, sql: str) -> None:
+        connection = await asyncpg.connect(self.database_url)
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    def url_of(self, database: str) -> str:
+        return self.database_url.rpartition("/")[0] + f"/{database}"
+
+
+@pytest.fixture(scope="session")
+def stores() -> Iterator[Stores]:
+    with ExitStack() as stack:
+        database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
+        redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url
+        yield Stores(database_url, redis_url)
+
+
+@pytest.fixture
+async def settings(stores: Stores) -> Settings:
+    """Settings for a database of the test's own."""
+    return load(await variables(stores))
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    """The test's own database, as the gateway sees it."""
+    opened = Database(settings.database_url, Part.GATEWAY, connections=4, patience_seconds=4)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def owner(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+    """The test's own database, as its owner sees it: for setting scenes that no part of the product may set."""
+    connection = await asyncpg.connect(settings.database_url, server_settings={"search_path": "tollkeeper"})
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def customers(settings: Settings) -> AsyncIterator[Customers]:
+    """Accounts and keys in the test's own database."""
+    async with office(settings) as desk:
+        yield Customers(desk)
+
+
+@pytest.fixture(scope="session")
+async def town(stores: Stores) -> AsyncIterator[tuple[dict[str, str], Customers]]:
+    """One database that all journeys share; each makes its own customers in it."""
+    shared = await variables(stores)
+    async with office(load(shared)) as desk:
+        yield shared, Customers(desk)
+
+
+@pytest.fixture(scope="session")
+def node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
+    """A node with no host names configured."""
+    with Node(town[0]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def addressed_node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
+    """A node with a host name for each address."""
+    with Node(town[0] | ADDRESSES) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def townsfolk(town: tuple[dict[str, str], Customers]) -> Customers:
+    """Makes customers that the nodes know."""
+    return town[1]
+
+
+async def variables(stores: Stores) -> dict[str, str]:
+    return {
+        "TOLLKEEPER_DATABASE_URL": await stores.fresh(),
+        "TOLLKEEPER_REDIS_URL": stores.redis_url,
+    } | fresh_secrets()

@@ -1,0 +1,67 @@
+import random
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from tollkeeper.core.errors import AccountDisabled, GatewayError, KeyExpired, KeyRevoked
+from tollkeeper.core.keys import BASE_62, KeyRecord, Peppers, has_key_form, hint, mint, require_usable
+
+NOW = datetime(2026, 7, 1, tzinfo=UTC)
+RECORD = KeyRecord(
+    key_id=1,
+    account_id=1,
+    group="standard",
+    only_models=None,
+    expires_at=None,
+    revoked=False,
+    account_disabled=False,
+)
+KEY = mint("c", random.Random(7).choice)  # noqa: S311
+
+
+@pytest.mark.rule("R4.3")
+def test_a_key_is_sk_a_cell_and_48_characters() -> None:
+    assert KEY[:4] == "sk-c"
+    assert len(KEY) == 4 + 48
+    assert set(KEY[3:]) <= set(BASE_62)
+    assert has_key_form(KEY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "sk-", KEY[:-1], KEY + "x", " " + KEY, KEY + "\n", KEY.upper(), KEY.replace("sk-", "pk-"), "sk-" + "ß" * 49],
+)
+def test_other_text_does_not_have_the_form_of_a_key(text: str) -> None:
+    assert not has_key_form(text)
+
+
+def test_a_hint_tells_keys_apart_and_nothing_more() -> None:
+    assert hint(KEY) == f"sk-c…{KEY[-4:]}"
+
+
+def test_digests_depend_on_the_pepper_and_come_newest_first() -> None:
+    peppers = Peppers({1: b"old" * 11, 2: b"new" * 11})
+    assert peppers.newest == 2
+    assert peppers.digests(KEY) == [peppers.digest(KEY, 2), peppers.digest(KEY, 1)]
+    assert len(set(peppers.digests(KEY))) == 2
+
+
+def test_a_good_key_may_be_used() -> None:
+    require_usable(RECORD, NOW)
+    require_usable(msgspec.structs.replace(RECORD, expires_at=NOW + timedelta(microseconds=1)), NOW)
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ({"expires_at": NOW}, KeyExpired),
+        ({"revoked": True}, KeyRevoked),
+        ({"account_disabled": True}, AccountDisabled),
+        ({"revoked": True, "expires_at": NOW, "account_disabled": True}, KeyRevoked),
+    ],
+    ids=["expired at this instant", "revoked", "account disabled", "the first reason counts"],
+)
+def test_a_key_that_exists_is_refused_with_its_reason(change: dict[str, object], refusal: type[GatewayError]) -> None:
+    with pytest.raises(refusal):
+        require_usable(msgspec.structs.replace(RECORD, **change), NOW)

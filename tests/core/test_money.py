@@ -1,0 +1,51 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tollkeeper.core.money import (
+    MOST,
+    UNITS_PER_MILL,
+    NotAnAmount,
+    Quota,
+    mills_remaining,
+    mills_used,
+    quota_from_tokens,
+    quota_from_usd,
+    usd_text,
+)
+
+
+def test_one_usd_is_half_a_million_quota_tokens() -> None:
+    assert quota_from_usd(Decimal(1)) == quota_from_tokens(Decimal(500_000)) == 500_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("units", "remaining", "used"),
+    [
+        pytest.param(0, 0, 0, id="nothing"),
+        pytest.param(UNITS_PER_MILL - 1, 0, 1, id="just under a thousandth"),
+        pytest.param(UNITS_PER_MILL // 2, 0, 1, id="exactly half rounds up when used"),
+        pytest.param(UNITS_PER_MILL // 2 - 1, 0, 0, id="under half rounds down"),
+        pytest.param(-5, 0, 0, id="below zero shows as zero"),
+    ],
+)
+def test_remaining_is_rounded_down_and_used_half_up(units: int, remaining: int, used: int) -> None:
+    assert (mills_remaining(Quota(units)), mills_used(Quota(units))) == (remaining, used)
+
+
+@pytest.mark.parametrize(("mills", "text"), [(0, "0.000"), (7, "0.007"), (12_345, "12.345"), (1_000_000, "1000.000")])
+def test_usd_always_has_three_decimals(mills: int, text: str) -> None:
+    assert usd_text(mills) == text
+
+
+@pytest.mark.parametrize("entered", ["0", "-1", "NaN", "Infinity", "0.0000000000001", "1e30", "2305844"])
+def test_what_is_not_an_exact_positive_amount_in_range_is_refused(entered: str) -> None:
+    with pytest.raises(NotAnAmount):
+        quota_from_usd(Decimal(entered))
+
+
+@given(st.integers(min_value=1, max_value=MOST))
+def test_every_whole_amount_survives_entry_in_usd(units: int) -> None:
+    assert quota_from_usd(Decimal(units) / 500_000_000_000) == units

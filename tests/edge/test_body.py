@@ -1,0 +1,73 @@
+"""Bodies are read within their bounds. The messages are ASGI's own; no server is needed to send them."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from tollkeeper.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    CompressedBody,
+    GatewayError,
+    MalformedHeader,
+    SlowBody,
+    TooMuchInReading,
+)
+from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.exchange import Exchange
+
+
+def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] = (), *, ends: bool = True) -> Exchange:
+    waiting = list(parts)
+
+    async def receive() -> dict[str, object]:
+        if waiting:
+            part = waiting.pop(0)
+            return {"type": "http.request", "body": part, "more_body": bool(waiting) or not ends}
+        if ends:
+            return {"type": "http.disconnect"}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, "id")
+
+
+def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:
+    return BodyReader(reading_bytes_most=reading_bytes_most, seconds_most=seconds_most)
+
+
+async def test_parts_are_put_together() -> None:
+    assert await a_reader().read(an_exchange([b"one", b"", b"two"]), limit_bytes=6) == b"onetwo"
+
+
+@pytest.mark.parametrize(
+    ("exchange", "refusal"),
+    [
+        pytest.param(an_exchange([], [(b"content-length", b"11")], ends=False), BodyTooLarge, id="announced, unread"),
+        pytest.param(an_exchange([b"x" * 6, b"x" * 6]), BodyTooLarge, id="too large without saying so"),
+        pytest.param(an_exchange([b"x"], [(b"content-encoding", b"gzip")]), CompressedBody, id="compressed"),
+        pytest.param(an_exchange([b"x"], [(b"content-length", b"-1")]), MalformedHeader, id="negative length"),
+        pytest.param(an_exchange([b"x"], [(b"content-length", b"1")] * 2), MalformedHeader, id="two lengths"),
+        pytest.param(an_exchange([]), BadRequest, id="client left"),
+    ],
+)
+async def test_what_is_out_of_bounds_is_refused(exchange: Exchange, refusal: type[GatewayError]) -> None:
+    with pytest.raises(refusal):
+        await a_reader().read(exchange, limit_bytes=10)
+
+
+async def test_a_body_that_stalls_is_given_up() -> None:
+    with pytest.raises(SlowBody):
+        await a_reader(seconds_most=0.05).read(an_exchange([b"x"], ends=False), limit_bytes=10)
+
+
+async def test_bytes_in_reading_are_capped_over_all_calls_and_freed_afterwards() -> None:
+    reader = a_reader(reading_bytes_most=150)
+    stalled = asyncio.create_task(reader.read(an_exchange([b"x" * 100], ends=False), limit_bytes=100))
+    await asyncio.sleep(0)
+    with pytest.raises(TooMuchInReading):
+        await reader.read(an_exchange([b"x" * 100]), limit_bytes=100)
+    stalled.cancel()
+    await asyncio.gather(stalled, return_exceptions=True)
+    assert await reader.read(an_exchange([b"x" * 100]), limit_bytes=100) == b"x" * 100

@@ -1,0 +1,137 @@
+"""The command line, as an operator types it."""
+
+import socket
+
+import asyncpg
+import pytest
+from tests.conftest import Stores, variables
+from tools.node import Node, fresh_secrets, tollkeeper
+
+from tollkeeper.settings import keys_by_version
+from tollkeeper.storage.envelope import EnvelopeKeys, unseal
+
+
+@pytest.fixture
+async def own(stores: Stores) -> dict[str, str]:
+    return await variables(stores)
+
+
+def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
+    assert tollkeeper(own, "account", "create", "Ada").stdout == "account 1\n"
+    assert "10.000 USD credited, lot 1" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
+    assert "nothing added" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
+    made = tollkeeper(own, "key", "create", "1", "laptop", "--quota-usd", "2.5", "--days", "30").stdout
+    assert made.startswith("key 1\nsk-a")
+    assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 revoked\n"
+    assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 was revoked before\n"
+    checked = tollkeeper(own, "books", "check")
+    assert checked.returncode == 0
+    assert checked.stdout.endswith("The books are clean.\n")
+
+
+async def test_a_provider_key_is_sealed_and_never_shown(own: dict[str, str]) -> None:
+    added = tollkeeper(own, "provider", "add", "first", "https://api.example/v1", stdin="provider-secret\n")
+    assert added.returncode == 0
+    assert "provider-secret" not in added.stdout + added.stderr
+    connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
+    envelope = await connection.fetchval("select key_envelope from tollkeeper.provider_account")
+    await connection.close()
+    assert b"provider-secret" not in envelope
+    keys = EnvelopeKeys(keys_by_version(own["TOLLKEEPER_ENVELOPE_KEYS"], least_bytes=32))
+    assert unseal(envelope, keys, sealed_for="first") == "provider-secret"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["credit", "77", "1"], "There is no account 77."),
+        (["credit", "1", "ten"], "'ten' is not a number of USD."),
+        (["credit", "1", "--", "-5"], "not a positive amount"),
+        (["key", "create", "77", "name"], "There is no account 77."),
+        (["key", "create", "1", "n" * 65], "shorten it to 64"),
+        (["key", "revoke", "77"], "There is no key 77."),
+        (["account", "create", "x", "--group", "gold"], "There is no group 'gold'."),
+        (["model", "add", "bad id"], "model_id_check"),
+        (["model", "add", "m", "--multiplier", "0.0000001"], "at most six decimals"),
+        (["model", "add", "m", "--group", "gold"], "There is no group 'gold'."),
+        (["provider", "add", "p", "https://api.example/v1"], "No provider key was given"),
+        (["provider", "add", "p", "ftp://api.example"], "base_url"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else None,
+)
+def test_mistakes_are_told_in_a_sentence(own: dict[str, str], arguments: list[str], told: str) -> None:
+    run = tollkeeper(own, *arguments, stdin="secret\n" if "ftp://api.example" in arguments else "")
+    assert run.returncode == 1
+    assert told in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_the_same_model_twice_is_told(own: dict[str, str]) -> None:
+    assert tollkeeper(own, "model", "add", "m").returncode == 0
+    again = tollkeeper(own, "model", "add", "m")
+    assert again.returncode == 1
+    assert "in the catalog already" in again.stderr
+
+
+async def test_damage_to_the_books_is_an_exit_code(own: dict[str, str]) -> None:
+    tollkeeper(own, "account", "create", "Ada")
+    tollkeeper(own, "credit", "1", "10")
+    connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
+    await connection.execute("update tollkeeper.lot set remaining = 7")
+    await connection.close()
+    checked = tollkeeper(own, "books", "check")
+    assert checked.returncode == 1
+    assert "account 1: granted 5000000000000, remaining 7" in checked.stderr
+
+
+def test_settings_are_shown_without_secrets(own: dict[str, str]) -> None:
+    shown = tollkeeper(own, "settings")
+    assert shown.returncode == 0
+    assert "TOLLKEEPER_KEY_SNAPSHOTS" in shown.stdout
+    for name in ("PEPPERS", "ENVELOPE_KEYS", "DATABASE_URL"):
+        assert own[f"TOLLKEEPER_{name}"] not in shown.stdout
+
+
+def test_missing_settings_are_told_all_at_once() -> None:
+    run = tollkeeper({}, "serve")
+    assert run.returncode == 1
+    for name in ("DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS"):
+        assert f"TOLLKEEPER_{name} is not set." in run.stderr
+
+
+async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
+    name = "empty_of_everything"
+    await stores.admin(f'create database "{name}"')
+    empty = fresh_secrets() | {
+        "TOLLKEEPER_DATABASE_URL": stores.url_of(name),
+        "TOLLKEEPER_REDIS_URL": stores.redis_url,
+    }
+    run = tollkeeper(empty, "account", "create", "Ada")
+    assert run.returncode == 1
+    assert "tollkeeper migrate" in run.stderr
+    assert "revision 0001" in tollkeeper(empty, "migrate").stdout
+    assert tollkeeper(empty, "account", "create", "Ada").returncode == 0
+
+
+def test_a_database_out_of_reach_is_told(own: dict[str, str]) -> None:
+    run = tollkeeper(own | {"TOLLKEEPER_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "books", "check")
+    assert run.returncode == 1
+    assert "Is the database up" in run.stderr
+
+
+def test_serve_does_not_share_a_port_with_a_stranger(own: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = str(stranger.getsockname()[1])
+        run = tollkeeper(own | {"TOLLKEEPER_PORT": port}, "serve")
+    assert run.returncode == 1
+    assert f"Port {port} of 127.0.0.1 is taken." in run.stderr
+
+
+async def test_a_running_node_is_on_file_with_its_heartbeat(own: dict[str, str]) -> None:
+    with Node(own | {"TOLLKEEPER_NODE_NAME": "north"}):
+        connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
+        row = await connection.fetchrow(
+            "select *, now() - heartbeat_at < interval '10 s' as alive from tollkeeper.node"
+        )
+        await connection.close()
+    assert (row["name"], row["alive"]) == ("north", True)

@@ -1,0 +1,125 @@
+"""Requests that cannot be served, and what is said about them."""
+
+import http.client
+import socket
+from uuid import UUID
+
+import pytest
+from tests.client import ask
+from tests.customers import Customers
+from tools.node import Node
+
+
+@pytest.mark.rule("X5.1", "X1.404")
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/nothing", "/v2/models", "/v1/models/x", "/api", "/%00", "/v1//models"]
+)
+async def test_an_unknown_endpoint_is_404_in_the_shape_that_sdks_parse(node: Node, path: str) -> None:
+    answer = ask(node, path)
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json.keys() == {"error"}
+    assert answer.error.keys() == {"message", "type", "param", "code"}
+    assert answer.error["code"] == "endpoint_not_found"
+
+
+@pytest.mark.rule("S11.4")
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "HEAD"])
+async def test_a_wrong_method_is_405_with_what_is_allowed_and_says_stop(node: Node, method: str) -> None:
+    answer = ask(node, "/v1/models", method=method)
+    assert answer.status == 405
+    assert answer.headers["allow"] == "GET"
+    if method != "HEAD":
+        assert "will not help" in answer.error["message"]
+
+
+@pytest.mark.rule("X1.400")
+async def test_a_get_with_a_body_is_400(node: Node, townsfolk: Customers) -> None:
+    key = (await townsfolk.a_customer()).key
+    for path in ("/v1/models", "/v2/account/balance", "/v2/token/balance"):
+        answer = ask(node, path, key=key, body=b"{}")
+        assert answer.status == 400
+        assert answer.error["code"] == "unexpected_body"
+
+
+@pytest.mark.rule("X1.400")
+async def test_a_malformed_header_is_400(node: Node, townsfolk: Customers) -> None:
+    key = (await townsfolk.a_customer()).key
+    for values in ([f"Bearer {key}", f"Bearer {key}"], ["Bearer \xe9"]):
+        connection = http.client.HTTPConnection("127.0.0.1", node.port)
+        connection.putrequest("GET", "/v1/models")
+        for value in values:
+            connection.putheader("Authorization", value.encode("latin-1"))
+        connection.endheaders()
+        response = connection.getresponse()
+        assert response.status == 400
+        assert b"malformed_header" in response.read()
+        connection.close()
+
+
+@pytest.mark.rule("X1.413")
+async def test_a_body_announced_too_large_is_413_before_it_is_sent(node: Node) -> None:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=5) as raw:
+        raw.sendall(b"POST /api/token HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
+        assert raw.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.rule("X1.413")
+async def test_a_body_that_turns_out_too_large_is_413(node: Node) -> None:
+    with socket.create_connection(("127.0.0.1", node.port), timeout=5) as raw:
+        raw.sendall(b"POST /api/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        raw.sendall((b"1000\r\n" + b"x" * 4096 + b"\r\n") * 3)
+        assert raw.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.rule("X1.400")
+async def test_a_compressed_body_is_400(node: Node) -> None:
+    answer = ask(node, "/api/token", method="POST", headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b")
+    assert answer.status == 400
+
+
+async def test_every_answer_has_an_id_of_its_own_and_is_not_cached(node: Node, townsfolk: Customers) -> None:
+    key = (await townsfolk.a_customer()).key
+    answers = [
+        ask(node, "/v1/models", key=key),
+        ask(node, "/v1/models"),
+        ask(node, "/nothing"),
+        ask(node, "/api/token"),
+    ]
+    ids = {answer.headers["x-request-id"] for answer in answers}
+    assert len(ids) == len(answers)
+    assert {UUID(request_id).version for request_id in ids} == {7}
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+
+
+async def test_browsers_are_let_in_from_anywhere(node: Node) -> None:
+    for path in ("/v1/models", "/v2/account/balance", "/v1/not/there/yet"):
+        asked = {"Origin": "https://app.example", "Access-Control-Request-Headers": "authorization"}
+        answer = ask(node, path, method="OPTIONS", headers=asked)
+        assert answer.status == 204
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert "authorization" in answer.headers["access-control-allow-headers"]
+        assert "content-type" not in answer.headers
+    assert ask(node, "/v1/models").headers["access-control-allow-origin"] == "*"
+
+
+async def test_the_log_has_one_line_per_call_and_no_secret(node: Node, townsfolk: Customers) -> None:
+    customer = await townsfolk.a_customer()
+    good = ask(node, "/v1/models", key=customer.key).headers["x-request-id"]
+    bad = ask(node, f"/v1/{customer.key}?key={customer.key}").headers["x-request-id"]
+    ask(node, "/api/token", method="POST", body={"api_key": customer.key})
+
+    lines: dict[object, dict[str, object]] = {}
+    while not {good, bad} <= lines.keys():
+        lines = {line["request_id"]: line for line in node.call_lines()}
+    assert lines[good]["key_id"] == customer.key_id
+    assert lines[good]["account_id"] == customer.account_id
+    assert (lines[bad]["status"], lines[bad]["code"]) == (404, "endpoint_not_found")
+    assert customer.key not in node.log.read_text()
+    assert customer.key[8:40] not in node.log.read_text()
+
+
+async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -> None:
+    for running in (node, addressed_node):
+        assert ask(running, "/livez", headers={"Host": "10.0.0.1"}).json == {"alive": True}
+        assert ask(running, "/readyz", headers={"Host": "10.0.0.1"}).json["ready"] is True

@@ -1,0 +1,116 @@
+"""What callers see while a store is away: 503 and patience, never a wrong judgement."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+from tests.client import ask
+from tests.conftest import Stores, variables
+from tests.customers import ACTOR, Customer, Customers
+from tools.node import Node
+from tools.services import Postgres, Redis
+from tools.services.process import wait_until
+
+from tollkeeper.app import office
+from tollkeeper.settings import load
+
+PATHS = ("/v1/models", "/v2/account/balance", "/v2/token/balance")
+
+
+class House:
+    """Stores and a node that one test may break."""
+
+    def __init__(self, postgres: Postgres, redis: Redis, node: Node, customers: Customers) -> None:
+        self.postgres = postgres
+        self.redis = redis
+        self.node = node
+        self.customers = customers
+
+    def status(self, customer: Customer, path: str = "/v1/models") -> int:
+        return ask(self.node, path, key=customer.key).status
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[House]:
+    with Postgres() as postgres, Redis() as redis:
+        settings = await variables(await asyncio.to_thread(Stores, postgres.url, redis.url))
+        settings |= {"TOLLKEEPER_STORE_PATIENCE_SECONDS": "1"}
+        async with office(load(settings)) as desk:
+            with Node(settings) as node:
+                yield House(postgres, redis, node, Customers(desk))
+
+
+@pytest.mark.rule("X1.503")
+async def test_without_its_database_it_answers_503_for_known_and_unknown_keys_and_recovers(house: House) -> None:
+    customer = await house.customers.a_customer()
+    stranger = Customer(0, 0, customer.key[:-4] + "zzzz")
+    assert house.status(customer) == 200
+
+    house.postgres.crash()
+    # Within two seconds the last snapshot may still be used; after that it could be wrong.
+    wait_until(lambda: house.status(customer) != 200, within_seconds=4)
+    for path in PATHS:
+        answer = ask(house.node, path, key=customer.key)
+        assert answer.status == 503
+        assert answer.headers["retry-after"] == "2"
+        assert answer.error["code"] == "store_unavailable"
+    assert house.status(stranger) == 503
+    assert house.node.status("/readyz") == 503
+    assert house.node.status("/livez") == 200
+
+    house.postgres.start()
+    wait_until(lambda: house.node.status("/readyz") == 200, within_seconds=10)
+    assert house.status(customer) == 200
+    assert house.status(stranger) == 401
+
+
+@pytest.mark.rule("X1.503")
+async def test_a_frozen_database_is_503_within_its_patience(house: House) -> None:
+    customer = await house.customers.a_customer()
+    house.postgres.freeze()
+    begun = time.monotonic()
+    status = house.status(customer, "/v2/account/balance")
+    waited = time.monotonic() - begun
+    house.postgres.thaw()
+    assert status == 503
+    assert waited < 5
+    wait_until(lambda: house.status(customer, "/v2/account/balance") == 200, within_seconds=10)
+
+
+async def test_a_node_starts_while_its_database_is_away(house: House) -> None:
+    house.node.stop()
+    house.postgres.crash()
+    house.node.start(until_ready=False)
+    assert house.node.status("/readyz") == 503
+    house.postgres.start()
+    wait_until(lambda: house.node.status("/readyz") == 200, within_seconds=10)
+
+
+async def test_without_redis_calls_are_served_and_a_revoked_key_is_still_refused_in_time(house: House) -> None:
+    customer, other = await house.customers.a_customer(), await house.customers.a_customer()
+    assert house.status(customer) == 200
+    house.redis.kill()
+    assert house.status(other) == 200
+    await house.customers.desk.keys.revoke(customer.key_id, actor=ACTOR)
+    wait_until(lambda: house.status(customer) == 401, within_seconds=2)
+    assert house.status(other) == 200
+
+    house.redis.start()
+    wait_until(lambda: ask(house.node, "/readyz").json["redis"] == "ok", within_seconds=10)
+
+
+@pytest.mark.rule("X1.500")
+async def test_a_failure_of_our_own_is_500_without_internals(house: House) -> None:
+    customer = await house.customers.a_customer()
+    connection = await asyncpg.connect(house.node.settings["TOLLKEEPER_DATABASE_URL"])
+    await connection.execute("revoke select on tollkeeper.lot from tollkeeper_gateway")
+    await connection.close()
+    answer = ask(house.node, "/v2/account/balance", key=customer.key)
+    assert answer.status == 500
+    assert answer.error["code"] == "internal_error"
+    assert "x-request-id" in answer.error["message"]
+    for internal in ("lot", "asyncpg", "permission", "Traceback", "tollkeeper."):
+        assert internal not in answer.text.decode()
+    assert house.status(customer) == 200

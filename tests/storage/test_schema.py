@@ -1,0 +1,108 @@
+"""The schema: who may do what in it, and that migrations are whole or not at all."""
+
+import asyncio
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from tests.conftest import Stores
+from tests.customers import Customers
+from tools.node import fresh_secrets, tollkeeper
+
+from tollkeeper.settings import Settings
+from tollkeeper.storage.database import Part
+from tollkeeper.storage.schema import migrate
+
+MONEY_BY_HAND = [
+    "update account_books set debt = 0",
+    "update key_books set used = 0",
+    "update lot set remaining = granted",
+    "insert into lot (account_id, granted, remaining, source, source_id) values (1, 5, 5, 'x', 'x')",
+    "delete from lot",
+    "insert into account_books (account_id) values (99)",
+]
+HISTORY_BY_HAND = [
+    "update audit set actor = 'someone else'",
+    "delete from audit",
+    "insert into audit values (1, now(), '', '', '', '{}', '')",
+    "update price set model_multiplier = 0",
+    "delete from price",
+    "delete from change",
+]
+GATEWAY_OVERREACH = [
+    "update api_key set revoked_at = null",
+    "insert into account (name) values ('mine')",
+    "select * from audit",
+    "select credit_lot(1, 5, 'x', 'x', 1::smallint)",
+    "update provider_account set base_url = 'https://evil.example'",
+]
+CONSOLE_OVERREACH = [
+    "update api_key set account_id = 2",
+    "update api_key set digest = ''",
+    "update provider_account set name = 'moved'",
+    "delete from account",
+    "update account set created_at = now()",
+]
+
+
+async def refused(settings: Settings, part: Part, sql: str) -> bool:
+    connection = await asyncpg.connect(
+        settings.database_url, server_settings={"role": part.value, "search_path": "tollkeeper"}
+    )
+    try:
+        await connection.execute(sql)
+    except asyncpg.InsufficientPrivilegeError:
+        return True
+    finally:
+        await connection.close()
+    return False
+
+
+@pytest.mark.parametrize("part", Part)
+@pytest.mark.parametrize("sql", MONEY_BY_HAND + HISTORY_BY_HAND)
+async def test_no_part_can_write_money_or_history_by_hand(settings: Settings, part: Part, sql: str) -> None:
+    assert await refused(settings, part, sql)
+
+
+@pytest.mark.parametrize("sql", GATEWAY_OVERREACH)
+async def test_the_gateway_cannot_do_the_consoles_work(settings: Settings, sql: str) -> None:
+    assert await refused(settings, Part.GATEWAY, sql)
+
+
+@pytest.mark.parametrize("sql", CONSOLE_OVERREACH)
+async def test_the_console_cannot_change_what_never_changes(settings: Settings, sql: str) -> None:
+    assert await refused(settings, Part.CONSOLE, sql)
+
+
+async def test_nothing_of_a_key_is_stored_but_its_digest(customers: Customers, owner: asyncpg.Connection) -> None:
+    customer = await customers.a_customer()
+    row = await owner.fetchrow("select * from api_key where id = $1", customer.key_id)
+    assert len(row["digest"]) == 32
+    assert customer.key not in str(dict(row))
+    assert customer.key[4:-4] not in str(dict(row))
+
+
+async def test_many_migrators_at_once_leave_one_schema(stores: Stores) -> None:
+    name = f"test_{uuid4().hex}"
+    await stores.admin(f'create database "{name}"')
+    url = stores.url_of(name)
+    migrators = fresh_secrets() | {"TOLLKEEPER_DATABASE_URL": url, "TOLLKEEPER_REDIS_URL": stores.redis_url}
+    done = await asyncio.gather(*(asyncio.to_thread(tollkeeper, migrators, "migrate") for _ in range(3)))
+    assert [run.returncode for run in done] == [0, 0, 0]
+    connection = await asyncpg.connect(url)
+    assert await connection.fetchval("select count(*) from tollkeeper.alembic_version") == 1
+    await connection.close()
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(stores: Stores) -> None:
+    name = f"test_{uuid4().hex}"
+    await stores.admin(f'create database "{name}"')
+    url = stores.url_of(name)
+    connection = await asyncpg.connect(url)
+    # The last table of the first migration is in the way already.
+    await connection.execute("create schema tollkeeper; create table tollkeeper.audit (id int)")
+    with pytest.raises(Exception, match="audit"):
+        await asyncio.to_thread(migrate, url)
+    tables = await connection.fetch("select tablename from pg_tables where schemaname = 'tollkeeper'")
+    await connection.close()
+    assert [row["tablename"] for row in tables] == ["audit"]

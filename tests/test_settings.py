@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+from tools.node import fresh_secrets
+
+from tollkeeper.settings import BadSettings, Secret, keys_by_version, load
+
+NEEDED = {
+    "TOLLKEEPER_DATABASE_URL": "postgresql://a@b/c",
+    "TOLLKEEPER_REDIS_URL": "redis://b:1/0",
+} | fresh_secrets()
+
+
+def test_defaults_stand_where_nothing_is_said() -> None:
+    settings = load(NEEDED)
+    assert (settings.port, settings.workers, settings.main_hosts) == (8080, 1, ())
+
+
+def test_variables_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "tollkeeper.toml"
+    file.write_text('port = 1234\nworkers = 3\nmain_hosts = ["one.example", "two.example"]\n')
+    settings = load(NEEDED | {"TOLLKEEPER_CONFIG": str(file), "TOLLKEEPER_WORKERS": "5"})
+    assert (settings.port, settings.workers) == (1234, 5)
+    assert settings.main_hosts == ("one.example", "two.example")
+
+
+def test_lists_are_written_with_commas() -> None:
+    assert load(NEEDED | {"TOLLKEEPER_AGENT_HOSTS": "a.example, b.example,"}).agent_hosts == ("a.example", "b.example")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("PORT", "eighty", "TOLLKEEPER_PORT"),
+        ("PORT", "0", ">= 1"),
+        ("CELL", "ab", "TOLLKEEPER_CELL"),
+        ("COLOUR", "blue", "TOLLKEEPER_COLOUR is not a setting"),
+        ("DATABASE_URL", "mysql://x", "must begin with postgresql://"),
+        ("REDIS_URL", "b:1", "must begin with redis://"),
+        ("PEPPERS", "secret", "VERSION:BASE64"),
+        ("PEPPERS", "0:" + "A" * 44, "VERSION:BASE64"),
+        ("PEPPERS", "1:***", "not base64"),
+        ("PEPPERS", "1:c2hvcnQ=", "at least 32"),
+        ("ENVELOPE_KEYS", "1:" + "QUJD" * 11, "exactly 32"),
+        ("CONFIG", "/nowhere/tollkeeper.toml", "cannot be read"),
+    ],
+)
+def test_a_bad_value_is_told_with_what_to_change(name: str, value: str, told: str) -> None:
+    with pytest.raises(BadSettings) as problem:
+        load(NEEDED | {f"TOLLKEEPER_{name}": value})
+    assert told in str(problem.value)
+
+
+def test_a_broken_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "tollkeeper.toml"
+    file.write_text("port = ")
+    with pytest.raises(BadSettings, match="not valid TOML"):
+        load(NEEDED | {"TOLLKEEPER_CONFIG": str(file)})
+
+
+def test_all_problems_are_told_at_once() -> None:
+    with pytest.raises(BadSettings) as problem:
+        load({"TOLLKEEPER_PORT": "x"})
+    told = str(problem.value)
+    assert all(name in told for name in ("DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS", "PORT"))
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS"])
+def test_a_bad_secret_is_not_repeated_in_the_complaint(name: str) -> None:
+    with pytest.raises(BadSettings) as problem:
+        load(NEEDED | {f"TOLLKEEPER_{name}": "hunter2:hunter3"})
+    assert "hunter" not in str(problem.value)
+
+
+def test_secrets_do_not_show() -> None:
+    settings = load(NEEDED)
+    shown = repr(settings)
+    assert isinstance(settings.peppers, Secret)
+    for name in ("DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS"):
+        assert NEEDED[f"TOLLKEEPER_{name}"] not in shown
+
+
+def test_keys_are_parsed_by_version() -> None:
+    parsed = keys_by_version("1:" + "QUJD" * 12 + ", 2:" + "REVG" * 12, least_bytes=32)
+    assert parsed == {1: b"ABC" * 12, 2: b"DEF" * 12}

@@ -1,0 +1,28 @@
+"""Proofs: each shows that something holds, and prints its figures as the last line."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def size() -> str:
+    """The size asked for on the command line: small or full."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--size", choices=["small", "full"], default="small")
+    chosen: str = parser.parse_args().size
+    return chosen
+
+
+def names() -> list[str]:
+    """Every proof there is."""
+    return sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))
+
+
+def conclude(figures: Mapping[str, object]) -> None:
+    """Print the last line: key=value key=value."""
+    print(" ".join(f"{name}={value}" for name, value in figures.items()), flush=True)
+
+
+def say(text: str) -> None:
+    """Progress, so that nobody wonders whether it hangs."""
+    print(f"  {text}", flush=True)

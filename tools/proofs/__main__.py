@@ -1,0 +1,5 @@
+"""List the proofs."""
+
+from tools.proofs import names
+
+print(*names())

@@ -1,0 +1,80 @@
+"""A whole Tollkeeper on this machine: stores, schema, demo customer, gateway. Ends with Ctrl-C and leaves nothing."""
+
+import contextlib
+import os
+import sys
+from contextlib import ExitStack
+
+from tools.node import Node, fresh_secrets, tollkeeper
+from tools.services import Postgres, Redis
+
+MODELS = [
+    ("gpt-4o", "1.25", "4"),
+    ("gpt-4o-mini", "0.075", "4"),
+]
+
+
+def main() -> int:
+    with ExitStack() as stack:
+        database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
+        redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url
+        settings = fresh_secrets() | {
+            "TOLLKEEPER_DATABASE_URL": database_url,
+            "TOLLKEEPER_REDIS_URL": redis_url,
+            "TOLLKEEPER_PORT": os.environ.get("TOLLKEEPER_PORT", "8080"),
+        }
+        key = furnish(settings)
+        node = stack.enter_context(Node(settings))
+        print(welcome(node, key, settings), flush=True)
+        assert node.process is not None
+        with contextlib.suppress(KeyboardInterrupt):
+            return node.process.wait()
+    print("\nStopped; nothing is left running.")
+    return 0
+
+
+def furnish(settings: dict[str, str]) -> str:
+    """A schema, some models and a customer with 10 USD; returns the customer's key."""
+    command(settings, "migrate")
+    for name, multiplier, completion in MODELS:
+        added = tollkeeper(settings, "model", "add", name, "--multiplier", multiplier, "--completion", completion)
+        assert added.returncode == 0 or "already" in added.stderr, added.stderr
+    account = command(settings, "account", "create", "Demo customer").split()[1]
+    command(settings, "credit", account, "10")
+    return command(settings, "key", "create", account, "demo").splitlines()[1]
+
+
+def command(settings: dict[str, str], *arguments: str) -> str:
+    done = tollkeeper(settings, *arguments)
+    if done.returncode:
+        raise SystemExit(f"tollkeeper {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def welcome(node: Node, key: str, settings: dict[str, str]) -> str:
+    exports = "\n".join(f"export {name}='{value}'" for name, value in sorted(settings.items()))
+    return f"""
+Tollkeeper is running. A demo customer has 10 USD and this key:
+
+    {key}
+
+Try it:
+
+    curl {node.base}/v1/models -H 'Authorization: Bearer {key}'
+    curl {node.base}/v2/account/balance -H 'Authorization: Bearer {key}'
+
+or, with the official SDK:
+
+    OpenAI(base_url="{node.base}/v1", api_key="{key}").models.list()
+
+To use the tollkeeper command on it, in another terminal:
+
+{exports}
+
+Call log: {node.log}
+Stop with Ctrl-C.
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

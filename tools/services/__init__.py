@@ -1,0 +1,9 @@
+"""Private PostgreSQL and Redis servers: real ones, on free ports, in a temporary folder, gone afterwards.
+
+`python -m tools.services COMMAND …` runs a command with DATABASE_URL and REDIS_URL set to a fresh pair.
+"""
+
+from tools.services.postgres import Postgres
+from tools.services.redis import Redis
+
+__all__ = ["Postgres", "Redis"]

@@ -1,0 +1,20 @@
+"""Run a command with a private PostgreSQL and Redis: `python -m tools.services COMMAND …`."""
+
+import os
+import subprocess
+import sys
+
+from tools.services import Postgres, Redis
+
+
+def main() -> int:
+    if len(sys.argv) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    with Postgres() as postgres, Redis() as redis:
+        environment = os.environ | {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url}
+        return subprocess.run(sys.argv[1:], env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""A server process of our own: started, frozen, thawed, killed, stopped; never anybody else's."""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+READY_WITHIN_SECONDS = 30.0
+
+
+class ServerDied(RuntimeError):
+    """The server ended before it was ready; the message carries the end of its log."""
+
+
+class Server:
+    """One server in a folder of its own."""
+
+    name = "server"
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"tollkeeper-{self.name}-"))
+        self.port = free_port()
+        self.user = unprivileged_user()
+        self._process: subprocess.Popen[bytes] | None = None
+        if self.user is not None:
+            shutil.chown(self.folder, self.user)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        raise NotImplementedError
+
+    def command(self) -> Sequence[str]:
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Start, or start again in the same folder on the same port, and wait until it answers."""
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                user=self.user,
+                start_new_session=True,
+            )
+        wait_until(self.is_ready, self._check_alive)
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """As kill -9 would."""
+        self._end(signal.SIGKILL)
+
+    def freeze(self) -> None:
+        """Stop the whole session of processes without ending it: the port accepts, nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self.thaw()
+            self._process.send_signal(how)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._signal(signal.SIGKILL)
+                self._process.wait(20)
+        self._process = None
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._session():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+    def _session(self) -> list[int]:
+        """The process and its descendants: PostgreSQL's backends lead groups of their own."""
+        if self._process is None:
+            return []
+        session = self._process.pid
+        members = []
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rpartition(") ")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == session or int(fields[1]) == session:
+                members.append(int(stat.parent.name))
+        return members
+
+    def _check_alive(self) -> None:
+        if self._process is not None and self._process.poll() is not None:
+            log = (self.folder / "log").read_text(errors="replace")
+            raise ServerDied(f"{self.name} ended with {self._process.returncode}:\n{log[-2000:]}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def unprivileged_user() -> str | None:
+    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def wait_until(
+    is_true: Callable[[], bool],
+    check: Callable[[], None] = lambda: None,
+    within_seconds: float = READY_WITHIN_SECONDS,
+) -> None:
+    """Ask every 20 ms until it is true; `check` may raise to give up early."""
+    deadline = time.monotonic() + within_seconds
+    while not is_true():
+        check()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not true within {within_seconds:g} s")
+        time.sleep(0.02)
