@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from tools.node import Node, fresh_secrets, tollkeeper
 from tools.services import Postgres, Redis
+from tools.services.process import stop_in_order_when_terminated
 
 MODELS = [
     ("gpt-4o", "1.25", "4"),
@@ -15,6 +16,7 @@ MODELS = [
 
 
 def main() -> int:
+    stop_in_order_when_terminated()
     with ExitStack() as stack:
         database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
         redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url

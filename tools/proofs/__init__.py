@@ -4,9 +4,12 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from tools.services.process import stop_in_order_when_terminated
+
 
 def size() -> str:
-    """The size asked for on the command line: small or full."""
+    """The size asked for on the command line: small or full. Called first, so it also sees to an orderly end."""
+    stop_in_order_when_terminated()
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", choices=["small", "full"], default="small")
     chosen: str = parser.parse_args().size

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -116,6 +117,11 @@ class Server:
         if self._process is not None and self._process.poll() is not None:
             log = (self.folder / "log").read_text(errors="replace")
             raise ServerDied(f"{self.name} ended with {self._process.returncode}:\n{log[-2000:]}")
+
+
+def stop_in_order_when_terminated() -> None:
+    """Leave on SIGTERM as on Ctrl-C, so that every server that was started is stopped."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def free_port() -> int:
