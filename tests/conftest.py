@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
@@ -38,9 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
 class Stores:
     """Where the tests' PostgreSQL and Redis are, and fresh databases in them."""
 
-    def __init__(self, database_url: str, redis_url: str) -> None:
+    def __init__(self, database_url: str, redis_url: str, folder: Path) -> None:
         self.database_url = database_url
         self.redis_url = redis_url
+        self.folder = folder
         self._template = f"template_{uuid4().hex}"
         asyncio.run(self.admin(f'create database "{self._template}"'))
         migrate(self.url_of(self._template))
@@ -63,11 +65,11 @@ class Stores:
 
 
 @pytest.fixture(scope="session")
-def stores() -> Iterator[Stores]:
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     with ExitStack() as stack:
         database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
         redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url
-        yield Stores(database_url, redis_url)
+        yield Stores(database_url, redis_url, tmp_path_factory.mktemp("journals"))
 
 
 @pytest.fixture
@@ -130,6 +132,7 @@ def townsfolk(town: tuple[dict[str, str], Customers]) -> Customers:
 
 async def variables(stores: Stores) -> dict[str, str]:
     return {
+        "TOLLKEEPER_JOURNAL_FOLDER": str(stores.folder),
         "TOLLKEEPER_DATABASE_URL": await stores.fresh(),
         "TOLLKEEPER_REDIS_URL": stores.redis_url,
     } | fresh_secrets()

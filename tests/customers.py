@@ -8,9 +8,9 @@ import msgspec
 
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import Office
-from tollkeeper.core.catalog import Kind, Price
+from tollkeeper.core.catalog import Kind
 from tollkeeper.core.money import quota_from_usd
-from tollkeeper.ports import Credit, NewModel
+from tollkeeper.ports import Credit, NewModel, NewPrice
 
 ACTOR = "test"
 
@@ -64,13 +64,13 @@ class Customers:
             amount=quota_from_usd(Decimal(usd)),
             source="operator",
             source_id=source_id or uuid4().hex,
-            term_months=9,
+            months=9,
         )
         return (await self.desk.accounts.credit(credit, actor=ACTOR)).lot_id
 
     async def a_model(self, *, only_groups: list[str] | None = None, effective_from: datetime | None = None) -> str:
         model_id = f"model-{uuid4().hex[:8]}"
-        price = Price(model_multiplier=Decimal(1), effective_from=effective_from)
+        price = NewPrice(model=Decimal(1), effective_from=effective_from)
         await self.desk.catalog.add_model(
             NewModel(id=model_id, kind=Kind.CHAT, price=price, only_groups=only_groups), actor=ACTOR
         )

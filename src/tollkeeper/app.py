@@ -4,7 +4,8 @@ import asyncio
 import getpass
 import secrets
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -20,15 +21,21 @@ from tollkeeper.edge.exchange import Receive, Scope, Send
 from tollkeeper.edge.lifespan import lifespan
 from tollkeeper.edge.respond import Gateway, Health
 from tollkeeper.edge.routes import ROUTES, RouteTable
+from tollkeeper.jobs.close_stale_holds import Sweeper
+from tollkeeper.jobs.expire_lots import expire_lots
+from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.ports import AccountDesk, CatalogDesk, KeyDesk
 from tollkeeper.settings import Settings, keys_by_version
 from tollkeeper.storage.accounts import SqlAccountDesk, SqlBalances
+from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.catalog import SqlCatalog, SqlCatalogDesk
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.keys import SqlKeyDesk, SqlKeys
 from tollkeeper.storage.nodes import beat
+from tollkeeper.storage.orphans import SqlOrphans
+from tollkeeper.storage.treasury import SqlTreasury
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -38,6 +45,7 @@ def gateway(settings: Settings) -> App:
     database = _database(settings, Part.GATEWAY)
     changes = Changes(database)
     nudges = Nudges(_redis(settings))
+    bookkeeper = _bookkeeper(settings, database)
     call_log = CallLog(sys.stdout.fileno())
     book = AddressBook(
         {
@@ -57,33 +65,71 @@ def gateway(settings: Settings) -> App:
     )
 
     def health() -> Health:
-        database_state = "ok" if changes.fresh else "out of reach"
-        return Health(changes.fresh, database_state, "ok" if nudges.connected else "out of reach, polling instead")
-
-    @asynccontextmanager
-    async def life() -> AsyncIterator[None]:
-        await database.open()
-        always = [changes.follow(), nudges.follow(changes.nudge), beat(database, settings.node)]
-        tasks = [asyncio.create_task(work) for work in always]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await nudges.close()
-            await database.close()
-            await call_log.close()
+        return Health(
+            ready=changes.fresh and bookkeeper.ready,
+            database="ok" if changes.fresh else "out of reach",
+            ledger="ok" if bookkeeper.ready else "not begun",
+            redis="ok" if nudges.connected else "out of reach, polling instead",
+        )
 
     http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health)
 
+    always = (
+        changes.follow,
+        lambda: nudges.follow(changes.nudge),
+        lambda: beat(database, settings.node),
+        bookkeeper.live,
+    )
+    ends = (bookkeeper.close, nudges.close, database.close, call_log.close)
+
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(life(), receive, send)
+            await lifespan(_life(database, always, ends), receive, send)
         else:
             await http(scope, receive, send)
 
     return application
+
+
+@asynccontextmanager
+async def _life(
+    database: Database,
+    always: Iterable[Callable[[], Coroutine[None, None, None]]],
+    ends: Iterable[Callable[[], Awaitable[None]]],
+) -> AsyncIterator[None]:
+    """From the first connection to the last: what runs always, and how it is ended, in order."""
+    await database.open()
+    tasks = [asyncio.create_task(begin()) for begin in always]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for end in ends:
+            await end()
+
+
+async def work(settings: Settings) -> None:
+    """The jobs beside the calls, until cancelled."""
+    async with opened(settings, Part.WORKER) as database:
+        bookkeeper = _bookkeeper(settings, database)
+        living = asyncio.create_task(bookkeeper.live())
+        treasury = SqlTreasury(database)
+        orphans = SqlOrphans(database)
+        sweeper = Sweeper(orphans, lambda: bookkeeper.ledger, time.monotonic)
+        try:
+            await run_forever(
+                [
+                    Job("close_stale_holds", 2, sweeper.sweep),
+                    Job("expire_lots", 600, lambda: expire_lots(treasury)),
+                    Job("make_partitions", 3600, treasury.make_partitions),
+                ]
+            )
+        finally:
+            living.cancel()
+            await asyncio.gather(living, return_exceptions=True)
+            await bookkeeper.close()
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +181,10 @@ def _database(settings: Settings, part: Part) -> Database:
         connections=settings.database_connections,
         patience_seconds=settings.store_patience_seconds,
     )
+
+
+def _bookkeeper(settings: Settings, database: Database) -> Bookkeeper:
+    return Bookkeeper(database, settings.node, settings.journal, patience_seconds=settings.store_patience_seconds)
 
 
 def _redis(settings: Settings) -> Redis:

@@ -8,6 +8,7 @@ Rules of this file
 
 import base64
 import binascii
+import hashlib
 import socket
 import tomllib
 from collections.abc import Mapping
@@ -97,7 +98,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="Request bytes that one worker process reads at once; beyond it callers get 503.",
         ),
     ] = 256 * 1024 * 1024
+    journal_folder: Annotated[
+        str,
+        Meta(
+            description="Where worker processes keep the journal of settlements under way. Local, writable, and the "
+            "same after a restart; it holds ids and counts, never content."
+        ),
+    ] = "/var/tmp/tollkeeper"  # noqa: S108 (unlike /tmp it outlives a reboot; files are made with mode 600)
     body_seconds: Annotated[float, Meta(gt=0, description="How long a request body may take to arrive.")] = 60.0
+
+    @property
+    def journal(self) -> Path:
+        """The journal's own folder for this database: another deployment's journal must not be replayed here."""
+        database = self.database_url.rpartition("@")[2]
+        return Path(self.journal_folder) / hashlib.sha256(database.encode()).hexdigest()[:16]
 
     @property
     def node(self) -> str:

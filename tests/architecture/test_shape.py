@@ -11,7 +11,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LINES_MOST = 300
 FUNCTION_LINES_MOST = 60
 # Where a process must survive whatever one call or one job does.
-BROAD_EXCEPT_ALLOWED = {"edge/respond.py"}
+BROAD_EXCEPT_ALLOWED = {"edge/respond.py", "jobs/schedule.py", "storage/batch.py"}
 
 named = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SOURCE)) for file in FILES])
 
@@ -43,7 +43,7 @@ def test_exceptions_are_caught_by_name(file: Path) -> None:
 
 @named
 def test_there_are_no_floats_in_the_core_of_money(file: Path) -> None:
-    if file.name not in {"money.py", "balance.py", "catalog.py"}:
+    if file.name not in {"money.py", "balance.py", "prices.py", "quote.py", "charge.py", "lots.py"}:
         return
     for node in ast.walk(ast.parse(file.read_text())):
         assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))

@@ -39,13 +39,12 @@ class Conformance:
             self.passed |= _rules_of(item)
         return report
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        covered = [rule for rule in self.rules if rule in self.passed - self.failed]
-        write = terminalreporter.write_line
-        write("")
+    def pytest_unconfigure(self) -> None:
+        """Print behind pytest's own summary: the count is the last line."""
+        covered = self.passed - self.failed
         for rule, text in self.rules.items():
-            write(f"{'covered  ' if rule in covered else 'uncovered'} {rule:7} {text}")
-        write(f"covered={len(covered)}/{len(self.rules)}")
+            print(f"{'covered  ' if rule in covered else 'uncovered'} {rule:7} {text}")
+        print(f"covered={len(covered)}/{len(self.rules)}")
 
 
 def _rules_of(item: pytest.Item) -> set[str]:

@@ -81,7 +81,7 @@ async def test_damage_to_the_books_is_an_exit_code(own: dict[str, str]) -> None:
     await connection.close()
     checked = tollkeeper(own, "books", "check")
     assert checked.returncode == 1
-    assert "account 1: granted 5000000000000, remaining 7" in checked.stderr
+    assert "account 1: granted 5000000000000, but remaining 7" in checked.stderr
 
 
 def test_settings_are_shown_without_secrets(own: dict[str, str]) -> None:
@@ -109,7 +109,7 @@ async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
     run = tollkeeper(empty, "account", "create", "Ada")
     assert run.returncode == 1
     assert "tollkeeper migrate" in run.stderr
-    assert "revision 0001" in tollkeeper(empty, "migrate").stdout
+    assert "revision 0002" in tollkeeper(empty, "migrate").stdout
     assert tollkeeper(empty, "account", "create", "Ada").returncode == 0
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -33,9 +34,9 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
+async def house(tmp_path: Path) -> AsyncIterator[House]:
     with Postgres() as postgres, Redis() as redis:
-        settings = await variables(await asyncio.to_thread(Stores, postgres.url, redis.url))
+        settings = await variables(await asyncio.to_thread(Stores, postgres.url, redis.url, tmp_path))
         settings |= {"TOLLKEEPER_STORE_PATIENCE_SECONDS": "1"}
         async with office(load(settings)) as desk:
             with Node(settings) as node:

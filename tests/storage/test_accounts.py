@@ -49,8 +49,9 @@ async def test_expired_and_closed_lots_do_not_count(
     customer = await customers.a_customer(usd="1")
     expired = await customers.credit(customer.account_id, "2")
     closed = await customers.credit(customer.account_id, "4")
+    await owner.execute("update lot set remaining = 0 where id = $1", closed)
     await owner.execute("update lot set expires_at = ledger_now() where id = $1", expired)
-    await owner.execute("update lot set closed_at = ledger_now() where id = $1", closed)
+    await owner.execute("update lot set closed_at = ledger_now(), closed_as = 'expired' where id = $1", closed)
     assert (await SqlBalances(database).standing(customer.key_id)).free_lots == UNITS_PER_USD
 
 

@@ -10,12 +10,18 @@ from tollkeeper.storage.books import check_books
 from tollkeeper.storage.database import Part
 
 DAMAGE = {
-    "I1": ("update lot set remaining = remaining - 1 where account_id = $1", "account {account}: granted"),
+    "I1 granted": ("update lot set remaining = remaining - 1 where account_id = $1", "account {account}: granted"),
+    "I1 likewise": (
+        """with gift as (insert into lot (account_id, granted, remaining, source, source_id, term, expires_at)
+                         values ($1, 9, 9, 'x', 'y', '1 month', now()) returning id)
+        update lot set remaining = remaining - 1 where account_id = $1""",
+        "of account {account}: granted",
+    ),
     "I2": ("update account_books set held = 5 where account_id = $1", "account {account}: held 5"),
     "I5": (
         """with other as (insert into account (name) values ('other') returning id)
-        insert into lot (account_id, key_id, granted, remaining, source, source_id, term_months, expires_at)
-        select other.id, (select id from api_key where account_id = $1), 1, 1, 'x', 'x', 1, now() from other""",
+        insert into lot (account_id, key_id, granted, remaining, source, source_id, term, expires_at)
+        select other.id, (select id from api_key where account_id = $1), 1, 1, 'x', 'x', '1 month', now() from other""",
         "of account {account}",
     ),
     "every account": ("delete from account_books where account_id = $1", "account {account}"),

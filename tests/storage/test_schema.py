@@ -33,7 +33,7 @@ GATEWAY_OVERREACH = [
     "update api_key set revoked_at = null",
     "insert into account (name) values ('mine')",
     "select * from audit",
-    "select credit_lot(1, 5, 'x', 'x', 1::smallint)",
+    "select credit(1, null, 5, 'x', 'x', 1, 0)",
     "update provider_account set base_url = 'https://evil.example'",
 ]
 CONSOLE_OVERREACH = [

@@ -31,8 +31,8 @@ NODE_MB_MOST = 300
 
 LOAD = """
 insert into account (name) select 'account ' || n from generate_series(1, $1::int) n;
-insert into lot (account_id, granted, remaining, source, source_id, term_months, expires_at)
-    select n, 500000000000, 500000000000, 'operator', n::text, 9, now() + interval '9 months'
+insert into lot (account_id, granted, remaining, source, source_id, term, expires_at)
+    select n, 500000000000, 500000000000, 'operator', n::text, interval '9 months', now() + interval '9 months'
     from generate_series(1, $1::int) n;
 insert into api_key (account_id, name, pepper_version, digest, hint)
     select n, 'key', 1, sha256(n::text::bytea), 'sk-a…' from generate_series(1, $1::int) n;

@@ -1,24 +1,25 @@
-"""The books: `books check`."""
+"""The books: `books check`, `books statement`."""
 
 import asyncio
+import csv
+import sys
+from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from tollkeeper.app import opened
-from tollkeeper.cli.speak import complain, say, settings_or_complain
+from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.core.money import UNITS_PER_QUOTA_TOKEN
 from tollkeeper.storage.books import Verdict, check_books
 from tollkeeper.storage.database import Part
+from tollkeeper.storage.statement import Movement, statement
 
 books_app = typer.Typer(help="The books.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(books_app, name="books")
-
-
-@books_app.callback()
-def books() -> None:
-    """The books: are they in order?"""
 
 
 @books_app.command("check")
@@ -41,3 +42,41 @@ def check() -> None:
         complain("The books are NOT clean.")
         raise typer.Exit(1)
     say("The books are clean.")
+
+
+@books_app.command("statement")
+def show_statement(
+    account: Annotated[int, typer.Argument(metavar="ACCOUNT", help="The account's number.")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, for a spreadsheet.")] = False,
+) -> None:
+    """Every movement of an account's quota, with the balance after it. Amounts are quota tokens."""
+
+    async def work() -> list[Movement]:
+        async with opened(settings_or_complain(), Part.WORKER) as database:
+            return await statement(database, account)
+
+    head = ("time", "what", "detail", "amount", "balance")
+    lines = [
+        (
+            movement.at.isoformat(timespec="seconds"),
+            movement.what,
+            movement.detail,
+            quota_tokens(movement.amount),
+            quota_tokens(movement.balance),
+        )
+        for movement in asyncio.run(work())
+    ]
+    if as_csv:
+        csv.writer(sys.stdout).writerows([head, *lines])
+        return
+    table = Table(*head)
+    for line in lines:
+        table.add_row(*line)
+    show(table)
+
+
+def quota_tokens(units: int) -> str:
+    """`-1500000` → `-1.500000`: exact, in quota tokens."""
+    sign = "-" if units < 0 else ""
+    whole, rest = divmod(abs(units), UNITS_PER_QUOTA_TOKEN)
+    return f"{sign}{whole}.{rest:06d}"

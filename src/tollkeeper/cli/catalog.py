@@ -9,8 +9,8 @@ import typer
 
 from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
-from tollkeeper.core.catalog import Kind, Price
-from tollkeeper.ports import NewModel, NewProviderAccount
+from tollkeeper.core.catalog import Kind
+from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 
 model_app = typer.Typer(help="The model catalog.", no_args_is_help=True)
 provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
@@ -31,11 +31,7 @@ def add_model(
     group: Annotated[list[str] | None, typer.Option(help="A group that may use it; repeat it. Without: all.")] = None,
 ) -> None:
     """Offer a model, priced from now on."""
-    price = Price(
-        model_multiplier=_multiplier(multiplier),
-        completion_multiplier=_multiplier(completion),
-        cached_multiplier=_multiplier(cached),
-    )
+    price = NewPrice(model=_multiplier(multiplier), completion=_multiplier(completion), cached=_multiplier(cached))
     model = NewModel(id=model_id, kind=kind, price=price, only_groups=group)
 
     async def work() -> None:

@@ -12,7 +12,7 @@ from tollkeeper.accounts.keys import IssuedKey, KeyWish, create_key
 from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
 from tollkeeper.core.money import NotAnAmount, Quota, mills_remaining, quota_from_usd, usd_text
-from tollkeeper.ports import Credit, Lot
+from tollkeeper.ports import Credit, Credited
 
 CURRENT_TERM_MONTHS = 9
 
@@ -60,10 +60,10 @@ def credit(
         amount=amount,
         source="operator",
         source_id=source_id or str(uuid4()),
-        term_months=months,
+        months=months,
     )
 
-    async def work() -> Lot:
+    async def work() -> Credited:
         async with office(settings_or_complain()) as desk:
             return await desk.accounts.credit(order, actor=desk.actor)
 

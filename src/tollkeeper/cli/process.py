@@ -1,8 +1,11 @@
 """Running the service: `serve`, `migrate`, `settings`."""
 
+import asyncio
+import contextlib
 import logging
 import logging.config
 import os
+import signal
 import socket
 from functools import partial
 from typing import Any
@@ -15,6 +18,7 @@ from granian.http import HTTP1Settings
 from rich.table import Table
 
 from tollkeeper.app import gateway
+from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.settings import PREFIX, Secret, description, sources
 
@@ -46,6 +50,7 @@ LOGGING: dict[str, Any] = {
 
 def register(app: typer.Typer) -> None:
     app.command()(serve)
+    app.command()(work)
     app.command()(migrate)
     app.command()(settings)
 
@@ -69,6 +74,22 @@ def serve() -> None:
         respawn_failed_workers=True,
         log_dictconfig=LOGGING,
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
+
+
+def work() -> None:
+    """Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables."""
+    logging.config.dictConfig(LOGGING)
+    chosen = settings_or_complain()
+
+    async def until_stopped() -> None:
+        working = asyncio.ensure_future(run_jobs(chosen))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+
+    logging.getLogger(__name__).info("jobs of %s run", chosen.node)
+    asyncio.run(until_stopped())
 
 
 def migrate() -> None:

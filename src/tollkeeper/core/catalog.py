@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 
 import msgspec
@@ -23,15 +22,6 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     introduced_at: datetime
     only_groups: frozenset[str] | None
     priced_from: datetime
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the price book: in force from its instant until the next row's."""
-
-    model_multiplier: Decimal
-    completion_multiplier: Decimal = Decimal(1)
-    cached_multiplier: Decimal = Decimal(1)
-    effective_from: datetime | None = None
 
 
 def usable(models: Iterable[Model], caller: KeyRecord, now: datetime) -> list[Model]:

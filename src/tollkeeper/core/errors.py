@@ -9,7 +9,7 @@
     ├── MethodNotAllowed      405
     ├── BodyTooLarge          413
     ├── InternalFailure       500
-    └── Unavailable           503   StoreUnavailable · TooMuchInReading
+    └── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced
 
 Rules of this file
 1. The docstring of a refusal is its message: what happened, and what to do next.
@@ -194,3 +194,15 @@ class TooMuchInReading(Unavailable):
     """Too many large requests are being read right now. Nothing was charged. Try again shortly."""
 
     code = "too_much_in_reading"
+
+
+class QueueFull(Unavailable):
+    """More calls are waiting than this node can book in time. Nothing was charged. Try again shortly."""
+
+    code = "queue_full"
+
+
+class WorkerFenced(Unavailable):
+    """This process was taken for dead and may book no more calls. Nothing was charged. Try again shortly."""
+
+    code = "worker_fenced"

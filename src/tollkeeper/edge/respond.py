@@ -42,11 +42,12 @@ PREFLIGHT = Reply(
 )
 
 
-class Health(msgspec.Struct, frozen=True):
+class Health(msgspec.Struct, frozen=True, kw_only=True):
     """What /readyz tells: whether this process can serve calls, and why not."""
 
     ready: bool
     database: str
+    ledger: str
     redis: str
 
 

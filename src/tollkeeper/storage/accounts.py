@@ -3,9 +3,10 @@
 import asyncpg
 
 from tollkeeper.core.balance import Standing
-from tollkeeper.ports import AlreadyOnFile, Credit, Lot, NotOnFile
+from tollkeeper.ports import Credit, Credited, NotOnFile
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.database import Database
+from tollkeeper.storage.treasury import take_in
 
 STANDING = """
 select coalesce(sum(l.remaining) filter (where l.key_id is null), 0)::bigint as free_lots,
@@ -51,22 +52,10 @@ class SqlAccountDesk:
             await audit(connection, actor, "account.create", f"account:{account_id}", {"group": group})
         return account_id
 
-    async def credit(self, credit: Credit, *, actor: str) -> Lot:
+    async def credit(self, credit: Credit, *, actor: str) -> Credited:
         async with self._database.transaction() as connection:
-            try:
-                row = await connection.fetchrow(
-                    "select * from credit_lot($1, $2, $3, $4, $5)",
-                    credit.account_id,
-                    credit.amount,
-                    credit.source,
-                    credit.source_id,
-                    credit.term_months,
-                )
-            except asyncpg.ForeignKeyViolationError:
-                raise NotOnFile(f"There is no account {credit.account_id}.") from None
-            except asyncpg.UniqueViolationError as problem:
-                raise AlreadyOnFile(f"Nothing was credited: {problem}.") from None
-            if not row["replayed"]:
+            credited = await take_in(connection, credit)
+            if not credited.replayed:
                 detail = {"amount": credit.amount, "source": credit.source, "source_id": credit.source_id}
                 await audit(connection, actor, "account.credit", f"account:{credit.account_id}", detail)
-        return Lot(lot_id=row["lot_id"], expires_at=row["lot_expires_at"], replayed=row["replayed"])
+        return credited

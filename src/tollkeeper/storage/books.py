@@ -7,15 +7,70 @@ import msgspec
 from tollkeeper.storage.database import Database
 
 INVARIANTS: Mapping[str, str] = {
-    "I1 what an account was granted is what remains of it": """
-        select format('account %s: granted %s, remaining %s, used %s', b.account_id, sum(l.granted),
-                      sum(l.remaining), b.used) as finding
-        from account_books b join lot l on l.account_id = b.account_id
-        group by b.account_id having sum(l.granted) <> sum(l.remaining) + b.held + b.used - b.debt""",
-    "I2 nothing is held without a hold": """
-        select format('account %s: held %s', account_id, held) as finding from account_books where held <> 0
+    "I1 granted = remaining + open holds + charged + expired + revoked + debt paid": """
+        select format('account %s: granted %s, but remaining %s + held %s + gone %s', l.account_id, l.granted,
+                      l.remaining, coalesce(h.held, 0), coalesce(e.gone, 0)) as finding
+        from (select account_id, sum(granted) as granted, sum(remaining) as remaining from lot group by 1) l
+        left join (select account_id, sum(amount) as held from hold where closed_at is null group by 1) h
+            using (account_id)
+        left join (select account_id, sum(amount) as gone from entry where lot_id <> 0 group by 1) e using (account_id)
+        where l.granted <> l.remaining + coalesce(h.held, 0) + coalesce(e.gone, 0)""",
+    "I1 likewise for every lot": """
+        select format('lot %s of account %s: granted %s, but remaining %s + held %s + gone %s', l.id, l.account_id,
+                      l.granted, l.remaining, coalesce(h.held, 0), coalesce(e.gone, 0)) as finding
+        from lot l
+        left join (select d.lot_id, sum(d.amount) as held from hold, unnest(lots, amounts) d (lot_id, amount)
+                   where closed_at is null group by 1) h on h.lot_id = l.id
+        left join (select lot_id, sum(amount) as gone from entry where lot_id <> 0 group by 1) e on e.lot_id = l.id
+        where l.granted <> l.remaining + coalesce(h.held, 0) + coalesce(e.gone, 0)""",
+    "I2 what accounts and keys hold is the sum of their open holds": """
+        select format('account %s: held %s, open holds %s', b.account_id, b.held, coalesce(h.held, 0)) as finding
+        from account_books b
+        left join (select account_id, sum(amount) as held from hold where closed_at is null group by 1) h
+            using (account_id)
+        where b.held <> coalesce(h.held, 0)
         union all
-        select format('key %s: held %s', key_id, held) from key_books where held <> 0""",
+        select format('key %s: held %s, open holds %s', b.key_id, b.held, coalesce(h.held, 0))
+        from key_books b
+        left join (select key_id, sum(amount) as held from hold where closed_at is null group by 1) h using (key_id)
+        where b.held <> coalesce(h.held, 0)""",
+    "I3 a call is charged what its receipt says, once": """
+        select format('call %s of account %s: receipt %s, entries %s', u.request_id, u.account_id, u.charged,
+                      coalesce(e.charged, 0)) as finding
+        from usage u
+        left join (select cause, sum(amount) as charged from entry where kind in ('charged', 'overrun', 'debt')
+                   group by 1) e on e.cause = u.request_id
+        where u.charged <> coalesce(e.charged, 0)
+        union all
+        select format('call %s of account %s: hold charged %s, receipt %s', h.request_id, h.account_id, h.charged,
+                      u.charged)
+        from hold h left join usage u using (request_id)
+        where h.closed_at is not null and h.charged is distinct from u.charged""",
+    "I4 every hold is closed within its deadline and a minute": """
+        select format('call %s of account %s: hold open, due %s', request_id, account_id, deadline_at) as finding
+        from hold where closed_at is null and deadline_at + interval '60 s' < ledger_now()""",
+    "I5 debt comes only from overrun and revocation": """
+        select format('account %s: debt %s, entries say %s', b.account_id, b.debt, coalesce(e.owed, 0)) as finding
+        from account_books b
+        left join (select account_id, sum(case kind when 'debt_paid' then -amount else amount end) as owed
+                   from entry where kind in ('debt', 'clawed', 'debt_paid') group by 1) e using (account_id)
+        where b.debt <> coalesce(e.owed, 0)""",
+    "I9 every hold and receipt names a price": """
+        select format('call %s: price %s', request_id, price_id) as finding
+        from (select request_id, price_id from hold union select request_id, price_id from usage) calls
+        where not exists (select from price where id = price_id)""",
+    "I10 what accounts and keys used is the sum of their charges": """
+        select format('account %s: used %s, entries say %s', b.account_id, b.used, coalesce(e.used, 0)) as finding
+        from account_books b
+        left join (select account_id, sum(amount) as used from entry where kind in ('charged', 'overrun', 'debt')
+                   group by 1) e using (account_id)
+        where b.used <> coalesce(e.used, 0)
+        union all
+        select format('key %s: used %s, entries say %s', b.key_id, b.used, coalesce(e.used, 0))
+        from key_books b
+        left join (select key_id, sum(amount) as used from entry where kind in ('charged', 'overrun', 'debt')
+                   group by 1) e using (key_id)
+        where b.used <> coalesce(e.used, 0)""",
     "I5 a lot bound to a key belongs to that key's account": """
         select format('lot %s of account %s: bound to key %s of account %s', l.id, l.account_id, k.id,
                       k.account_id) as finding

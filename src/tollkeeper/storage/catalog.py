@@ -87,11 +87,11 @@ class SqlCatalogDesk:
                 ADD_PRICE,
                 model.id,
                 price.effective_from,
-                price.model_multiplier,
-                price.completion_multiplier,
-                price.cached_multiplier,
+                price.model,
+                price.completion,
+                price.cached,
             )
-            detail = {"kind": model.kind, "model_multiplier": str(price.model_multiplier)}
+            detail = {"kind": model.kind, "model_multiplier": str(price.model)}
             await audit(connection, actor, "model.add", f"model:{model.id}", detail)
         await self._nudges.send()
 

@@ -142,7 +142,7 @@ create table lot (
     remaining   bigint not null check (remaining between 0 and granted),
     source      text not null check (source ~ '^[a-z_]{1,32}$'),
     source_id   text not null check (char_length(source_id) between 1 and 128),
-    term_months smallint not null check (term_months between 1 and 120),
+    term        interval not null check (term > interval '0'),
     created_at  timestamptz not null default ledger_now(),
     expires_at  timestamptz not null,
     closed_at   timestamptz,
@@ -159,8 +159,8 @@ as $$
 declare
     earlier lot;
 begin
-    insert into lot (account_id, granted, remaining, source, source_id, term_months, expires_at)
-    values (for_account, amount, amount, from_source, from_source_id, for_months,
+    insert into lot (account_id, granted, remaining, source, source_id, term, expires_at)
+    values (for_account, amount, amount, from_source, from_source_id, make_interval(months => for_months),
             ledger_now() + make_interval(months => for_months))
     on conflict (source, source_id) do nothing
     returning id, expires_at, false into lot_id, lot_expires_at, replayed;

@@ -1,0 +1,52 @@
+"""Quotes: what to hold before a call is sent upstream.
+
+Rules of this file
+1. A hold covers the counted input and the most output that the caller asked for, or what the catalog expects.
+2. A model that thinks before it speaks is held for its maximum output: its thoughts are charged and cannot be counted.
+"""
+
+import msgspec
+
+from tollkeeper.core.money import Quota
+from tollkeeper.core.prices import Rate, Usage
+
+
+class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog says of a model's output."""
+
+    max_output_tokens: int
+    hold_output_tokens: int = 4_096
+    hidden_reasoning: bool = False
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What of an order decides how much is held."""
+
+    input_tokens: int
+    max_output_tokens: int | None = None
+    n: int = 1
+
+
+def expected(ask: Ask, limits: OutputLimits) -> Usage:
+    """The usage that a hold must cover."""
+    if ask.max_output_tokens is not None:
+        each = min(ask.max_output_tokens, limits.max_output_tokens)
+    elif limits.hidden_reasoning:
+        each = limits.max_output_tokens
+    else:
+        each = min(limits.hold_output_tokens, limits.max_output_tokens)
+    return Usage(ask.input_tokens, each * ask.n)
+
+
+def quote(ask: Ask, limits: OutputLimits, rate: Rate) -> Quota:
+    return rate.ceiling(expected(ask, limits))
+
+
+def most_output_tokens(available: Quota, ask: Ask, rate: Rate) -> int | None:
+    """The largest `max_tokens` whose hold fits into `available`; None where not even one token fits."""
+    low, high = 0, 1 << 40
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = rate.ceiling(Usage(ask.input_tokens, middle * ask.n)) <= available
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low or None

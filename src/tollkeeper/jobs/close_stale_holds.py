@@ -1,0 +1,43 @@
+"""Close the holds of dead workers, and those whose time is long over.
+
+Rules of this file
+1. A worker is dead when its heartbeat has been silent for three beats. It is fenced first: it may take no more holds.
+2. Its holds wait a further while for its journal, which the next worker on its host replays and which knows more.
+3. Who has been without the database itself judges nobody for two beats: the others could not write their heartbeats
+   either.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from tollkeeper.ports import Ledger, Orphans
+
+HEARTBEAT_SECONDS = 5.0
+SILENT_SECONDS = 3 * HEARTBEAT_SECONDS
+
+log = logging.getLogger(__name__)
+
+
+class Sweeper:
+    def __init__(self, orphans: Orphans, ledger: Callable[[], Ledger], monotonic: Callable[[], float]) -> None:
+        self._orphans = orphans
+        self._ledger = ledger
+        self._monotonic = monotonic
+        self._last_contact = float("-inf")
+        self._judges_from = float("-inf")
+
+    async def sweep(self) -> int:
+        """One round; how many holds it closed."""
+        now = self._monotonic()
+        if now - self._last_contact > HEARTBEAT_SECONDS:
+            self._judges_from = now + 2 * HEARTBEAT_SECONDS
+        if now >= self._judges_from:
+            for worker_id in await self._orphans.fence_silent_workers(SILENT_SECONDS):
+                log.warning("worker %d is silent and was fenced", worker_id)
+        settlements = await self._orphans.find()
+        closed = sum(await asyncio.gather(*map(self._ledger().settle, settlements)))
+        self._last_contact = self._monotonic()
+        if closed:
+            log.warning("%d calls of dead workers were settled from what is known of them", closed)
+        return closed

@@ -1,0 +1,107 @@
+"""Micro-batches: many callers, one statement.
+
+Rules of this file
+1. There is no timer. A flush starts when there is work and the last flush has returned; what arrives meanwhile is the
+   next batch.
+2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent.
+3. A bad row fails alone: a batch that the database rejects is halved until the culprit stands by itself.
+4. What waits is bounded. A caller who gives up takes its row along only if that was never sent.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from tollkeeper.core.errors import QueueFull, StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
+
+ROWS_MOST = 256
+WAITING_MOST = 8_192
+RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+class BadRow(Exception):
+    """The database rejected a statement because of what is in it."""
+
+
+class Batcher(Generic[Row, Result]):
+    def __init__(
+        self,
+        flush: Callable[[Sequence[Row]], Awaitable[Sequence[Result]]],
+        *,
+        unclaimed: Callable[[Row, Result], None] = lambda *_: None,
+        must_send: bool = False,
+    ) -> None:
+        self._flush = flush
+        self._unclaimed = unclaimed
+        self._must_send = must_send
+        self._waiting: deque[tuple[Row, asyncio.Future[Result]]] = deque()
+        self._running: asyncio.Task[None] | None = None
+
+    def submit(self, row: Row) -> asyncio.Future[Result]:
+        """Take a row in. Cancelling the future gives up waiting; a row already sent still takes effect."""
+        if len(self._waiting) >= WAITING_MOST and not self._must_send:
+            raise QueueFull
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((row, future))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        return future
+
+    async def drain(self) -> None:
+        """Wait until everything taken in has been booked."""
+        while self._running is not None:
+            await asyncio.shield(self._running)
+
+    async def _run(self) -> None:
+        try:
+            while batch := self._next_batch():
+                await self._deliver(batch)
+        finally:
+            self._running = None
+
+    def _next_batch(self) -> list[tuple[Row, asyncio.Future[Result]]]:
+        batch: list[tuple[Row, asyncio.Future[Result]]] = []
+        while self._waiting and len(batch) < ROWS_MOST:
+            row, future = self._waiting.popleft()
+            if self._must_send or not future.cancelled():
+                batch.append((row, future))
+        return batch
+
+    async def _deliver(self, batch: Sequence[tuple[Row, asyncio.Future[Result]]]) -> None:
+        try:
+            results = await self._flush_until_known([row for row, _ in batch])
+        except Exception as problem:  # Whatever it was, callers must be told and the queue must go on.
+            if len(batch) > 1 and isinstance(problem, BadRow):
+                middle = len(batch) // 2
+                await self._deliver(batch[:middle])
+                await self._deliver(batch[middle:])
+                return
+            for _, future in batch:
+                if not future.cancelled():
+                    future.set_exception(problem)
+                    future.exception()  # A settle that nobody awaits must not be reported as a forgotten exception.
+            return
+        for (row, future), result in zip(batch, results, strict=True):
+            if future.cancelled():
+                self._unclaimed(row, result)
+            else:
+                future.set_result(result)
+
+    async def _flush_until_known(self, rows: Sequence[Row]) -> Sequence[Result]:
+        attempt = 0
+        while True:
+            try:
+                return await self._flush(rows)
+            except StoreUnavailable:
+                wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+                if attempt % 10 == 0:
+                    log.warning("%d rows wait for the database; the same batch is sent again", len(rows))
+                attempt += 1
+                await asyncio.sleep(wait)

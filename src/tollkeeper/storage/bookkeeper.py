@@ -1,0 +1,72 @@
+"""The ledger of one process through its lives: registered, predecessors' journals replayed, kept alive, closed.
+
+Rules of this file
+1. No hold is taken before the journals of this host's dead workers are replayed.
+2. A life that was fenced is over: its calls end, and a new life begins with a new number.
+"""
+
+import asyncio
+import contextlib
+import logging
+from pathlib import Path
+
+from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.storage import workers
+from tollkeeper.storage.database import Database
+from tollkeeper.storage.journal import Journal
+from tollkeeper.storage.ledger import SqlLedger, replay
+
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Bookkeeper:
+    def __init__(self, database: Database, node: str, journal_folder: Path, *, patience_seconds: float) -> None:
+        self._database = database
+        self._node = node
+        self._journal_folder = journal_folder
+        self._patience_seconds = patience_seconds
+        self._ledger: SqlLedger | None = None
+        self._worker_id = 0
+
+    @property
+    def ready(self) -> bool:
+        return self._ledger is not None
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """The ledger of this life. Raise StoreUnavailable before it has begun."""
+        if self._ledger is None:
+            raise StoreUnavailable
+        return self._ledger
+
+    async def live(self) -> None:
+        """Begin a life, and another after each that is fenced, until cancelled."""
+        while True:
+            try:
+                self._ledger = life = await self._begin()
+            except StoreUnavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            await workers.beat_until_fenced(self._database, self._worker_id)
+            log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)
+            self._ledger = None
+            await life.close()
+
+    async def close(self) -> None:
+        """Book what is waiting and end this life; nothing is only in memory afterwards."""
+        if self._ledger is not None:
+            await self._ledger.close()
+            # Without the database this life ends as a silent one: fenced, and swept.
+            with contextlib.suppress(StoreUnavailable):
+                await workers.end(self._database, self._worker_id)
+
+    async def _begin(self) -> SqlLedger:
+        self._worker_id = await workers.register(self._database, self._node)
+        journal = Journal(self._journal_folder, f"worker-{self._worker_id}")
+        ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
+        closed = await replay(ledger, self._journal_folder)
+        if closed:
+            log.warning("%d calls of an earlier worker were settled from its journal", closed)
+        return ledger

@@ -1,0 +1,173 @@
+"""The ledger in PostgreSQL: holds and settles in micro-batches, with a journal beside them.
+
+Rules of this file
+1. A hold is committed before this returns. A caller who gave up waiting for one gets it voided.
+2. A settlement is in the journal before it is in the queue, and leaves the journal when it is committed.
+3. Nothing is only in memory after `close`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import asyncpg
+import msgspec
+
+from tollkeeper.core.charge import Charge, Ending, UsageSource
+from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
+from tollkeeper.core.money import Quota
+from tollkeeper.core.prices import Usage
+from tollkeeper.ports import Extension, HoldOrder, Outcome, Progress, Settlement, Verdict
+from tollkeeper.storage.batch import BadRow, Batcher
+from tollkeeper.storage.database import Database
+from tollkeeper.storage.journal import Journal, orphaned
+
+HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
+
+# Transactions that lost a fight, rather than being wrong.
+TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
+FENCED = "TK001"
+
+Result = TypeVar("Result")
+
+encode_attempts = msgspec.json.Encoder().encode
+
+
+class SqlLedger:
+    """The `Ledger` port for one worker process."""
+
+    def __init__(self, database: Database, worker_id: int, journal: Journal, *, patience_seconds: float) -> None:
+        self._database = database
+        self._worker_id = worker_id
+        self._journal = journal
+        self._patience_seconds = patience_seconds
+        self._holds = Batcher(self._flush_holds, unclaimed=self._void_unclaimed)
+        self._settles = Batcher(self._flush_settles, must_send=True)
+        self._checkpoints = Batcher(self._flush_checkpoints)
+
+    async def hold(self, order: HoldOrder) -> Verdict:
+        return await self._wait(self._holds.submit(order))
+
+    async def extend(self, extension: Extension) -> Verdict:
+        return await self._wait(self._holds.submit(extension))
+
+    def note(self, settlement: Settlement) -> None:
+        self._journal.write(settlement)
+
+    def settle(self, settlement: Settlement) -> Awaitable[bool]:
+        self._journal.write(settlement)
+        return self._settles.submit(settlement)
+
+    async def checkpoint(self, progress: Progress) -> bool:
+        return await self._wait(self._checkpoints.submit(progress))
+
+    async def close(self) -> None:
+        """Book what is waiting. What the database will not take in time stays in the journal for the next worker."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_seconds):
+                await self._holds.drain()
+                await self._settles.drain()
+        self._journal.close()
+
+    async def _wait(self, future: asyncio.Future[Result]) -> Result:
+        """Bounded: a caller is told that the store is away rather than kept hanging."""
+        try:
+            return await asyncio.wait_for(future, self._patience_seconds)
+        except TimeoutError:
+            raise StoreUnavailable from None
+
+    def _void_unclaimed(self, row: HoldOrder | Extension, verdict: Verdict) -> None:
+        """Nobody waits for this hold any more, so nothing was or will be sent upstream under it."""
+        if verdict.granted and isinstance(row, HoldOrder):
+            self.settle(void(row))
+
+    async def _flush_holds(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[Verdict]:
+        found = await self._run(HOLD, self._worker_id, *columns([_hold_row(row) for row in rows]))
+        return [Verdict(Outcome(row["verdict"]), Quota(row["available"])) for row in found]
+
+    async def _flush_settles(self, rows: Sequence[Settlement]) -> Sequence[bool]:
+        found = await self._run(SETTLE, *columns([_settle_row(row) for row in rows]))
+        for row in rows:
+            self._journal.booked(row.request_id)
+        return [row["settled"] for row in found]
+
+    async def _flush_checkpoints(self, rows: Sequence[Progress]) -> Sequence[bool]:
+        asked = [(row.request_id, row.usage.input_tokens, row.usage.output_tokens, row.seconds) for row in rows]
+        found = await self._run(CHECKPOINT, self._worker_id, *columns(asked))
+        open_still = {row["checkpoint_batch"] for row in found}
+        return [row.request_id in open_still for row in rows]
+
+    async def _run(self, sql: str, *values: object) -> list[asyncpg.Record]:
+        try:
+            return await self._database.rows(sql, *values)
+        except TRY_AGAIN as problem:
+            raise StoreUnavailable from problem
+        except asyncpg.PostgresError as problem:
+            if problem.sqlstate == FENCED:
+                raise WorkerFenced from None
+            raise BadRow(str(problem)) from problem
+        except asyncpg.DataError as problem:
+            raise BadRow("a value does not fit its column") from problem
+
+
+async def replay(ledger: SqlLedger, folder: Path) -> int:
+    """Settle what dead workers of this host left in their journals; how many calls that closed."""
+    closed = 0
+    for path, settlements in orphaned(folder):
+        done = await asyncio.gather(*map(ledger.settle, settlements), return_exceptions=True)
+        closed += done.count(True)
+        path.unlink()
+    return closed
+
+
+def void(order: HoldOrder, attempts: tuple[Mapping[str, object], ...] = ()) -> Settlement:
+    """The settlement of a call that cost nothing."""
+    nothing = Charge(Quota(0), Usage(0), UsageSource.NONE)
+    return Settlement(
+        request_id=order.request_id,
+        account_id=order.account_id,
+        charge=nothing,
+        ending=Ending.REFUSED,
+        attempts=attempts,
+    )
+
+
+def columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
+    """Rows to columns: the functions take one array for each."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _hold_row(row: HoldOrder | Extension) -> tuple[object, ...]:
+    if isinstance(row, Extension):
+        return (row.request_id, row.sequence, row.account_id, row.key_id, row.amount, 0, 0, 0, row.seconds)
+    rate = row.rate
+    return (
+        row.request_id,
+        0,
+        row.account_id,
+        row.key_id,
+        row.amount,
+        rate.price.id,
+        rate.group,
+        row.input_tokens,
+        row.seconds,
+    )
+
+
+def _settle_row(row: Settlement) -> tuple[object, ...]:
+    usage = row.charge.usage
+    return (
+        row.request_id,
+        row.account_id,
+        row.charge.amount,
+        usage.input_tokens,
+        usage.cached_tokens,
+        usage.output_tokens,
+        row.charge.source.value,
+        row.ending.value,
+        encode_attempts(row.attempts).decode(),
+    )

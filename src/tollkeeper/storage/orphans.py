@@ -1,0 +1,58 @@
+"""Orphans: open holds whose owner is dead, or whose time is long over, and what to charge for them."""
+
+import asyncpg
+
+from tollkeeper.core.charge import Ending, orphan_charge
+from tollkeeper.core.money import Quota
+from tollkeeper.core.prices import Price, Rate, millionths
+from tollkeeper.ports import Settlement
+from tollkeeper.storage.database import Database
+
+# A worker that starts again on the same host settles from its predecessor's journal, which knows more than we do.
+JOURNAL_SECONDS = 30
+ORPHANS_AT_ONCE = 1_000
+
+FIND = """
+select h.request_id, h.account_id, h.amount, h.input_count, h.output_count, h.group_millionths, p.id as price_id,
+       p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
+from hold h
+join worker w on w.id = h.worker_id
+join price p on p.id = h.price_id
+where h.closed_at is null
+  and (least(w.fenced_at, w.ended_at) < now() - make_interval(secs => $1) or h.deadline_at < ledger_now())
+limit $2
+"""
+
+
+class SqlOrphans:
+    """The `Orphans` port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def fence_silent_workers(self, silence_seconds: float) -> list[int]:
+        rows = await self._database.rows("select fence_workers(make_interval(secs => $1))", silence_seconds)
+        return [row[0] for row in rows]
+
+    async def find(self) -> list[Settlement]:
+        return [
+            Settlement(
+                request_id=row["request_id"],
+                account_id=row["account_id"],
+                charge=orphan_charge(row["input_count"], row["output_count"], _rate(row), held=Quota(row["amount"])),
+                ending=Ending.OWNER_DIED,
+            )
+            for row in await self._database.rows(FIND, float(JOURNAL_SECONDS), ORPHANS_AT_ONCE)
+        ]
+
+
+def _rate(row: asyncpg.Record) -> Rate:
+    price = Price(
+        id=row["price_id"],
+        model_id=row["model_id"],
+        effective_from=row["effective_from"],
+        model=millionths(row["model_multiplier"]),
+        completion=millionths(row["completion_multiplier"]),
+        cached=millionths(row["cached_multiplier"]),
+    )
+    return Rate(price, row["group_millionths"])

@@ -1,0 +1,40 @@
+"""An account's statement: every movement of its quota, in order, with the balance after it."""
+
+from datetime import datetime
+
+import msgspec
+
+from tollkeeper.storage.database import Database
+
+MOVEMENTS = """
+select at, what, detail, amount, sum(amount) over (order by at, place, detail) as balance
+from (select l.created_at as at, 0 as place, 'credit' as what,
+             format('lot %s, %s, expires %s', l.id, l.source, to_char(l.expires_at, 'YYYY-MM-DD')) as detail,
+             l.granted as amount
+      from lot l where l.account_id = $1
+      union all
+      select e.at, 1, e.kind,
+             case when e.kind in ('charged', 'overrun', 'debt') then 'call ' || e.cause
+                  when e.lot_id = 0 then 'spent before it was revoked'
+                  else 'lot ' || string_agg(e.lot_id::text, ', ') end,
+             -sum(e.amount) filter (where e.kind <> 'debt_paid')
+      from entry e where e.account_id = $1 group by e.at, e.kind, e.cause, e.lot_id = 0) movements
+where amount is not null
+order by at, place, detail
+"""
+
+
+class Movement(msgspec.Struct, frozen=True):
+    at: datetime
+    what: str
+    detail: str
+    amount: int
+    balance: int
+
+
+async def statement(database: Database, account_id: int) -> list[Movement]:
+    """What came in and what went out. Open holds are not movements: they are settled first."""
+    return [
+        Movement(row["at"], row["what"], row["detail"], int(row["amount"]), int(row["balance"]))
+        for row in await database.rows(MOVEMENTS, account_id)
+    ]

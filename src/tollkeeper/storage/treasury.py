@@ -1,0 +1,56 @@
+"""Quota coming in and the ends of lots, in PostgreSQL."""
+
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from tollkeeper.core.money import Quota
+from tollkeeper.ports import AlreadyOnFile, Credit, Credited, NotOnFile, Revoked
+from tollkeeper.storage.database import Database
+
+CREDIT = "select * from credit($1, $2, $3, $4, $5, $6, $7)"
+LOTS_AT_ONCE = 1_000
+
+
+class SqlTreasury:
+    """The `Treasury` port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def credit(self, credit: Credit) -> Credited:
+        async with self._database.transaction() as connection:
+            return await take_in(connection, credit)
+
+    async def extend_lot(self, lot_id: int, until: datetime) -> bool:
+        row = await self._database.row("select extend_lot($1, $2)", lot_id, until)
+        return bool(row[0])
+
+    async def close_lots(self, grace: timedelta) -> int:
+        total = 0
+        while True:
+            row = await self._database.row("select close_lots($1, $2)", grace, LOTS_AT_ONCE)
+            closed: int = row[0]
+            total += closed
+            if closed < LOTS_AT_ONCE:
+                return total
+
+    async def make_partitions(self) -> None:
+        await self._database.row("select make_partitions(ledger_now())")
+
+    async def revoke(self, lot_id: int) -> Revoked:
+        row = await self._database.row("select * from revoke_lot($1)", lot_id)
+        return Revoked(Quota(row["revoked"] or 0), Quota(row["owed"] or 0))
+
+
+async def take_in(connection: asyncpg.Connection, credit: Credit) -> Credited:
+    """Credit within a transaction of the caller's."""
+    values = (credit.account_id, credit.key_id, credit.amount, credit.source, credit.source_id)
+    try:
+        row = await connection.fetchrow(CREDIT, *values, credit.months, credit.days)
+    except asyncpg.ForeignKeyViolationError as problem:
+        named = f": {problem}" if credit.key_id is not None else ""
+        raise NotOnFile(f"There is no account {credit.account_id}{named}.") from None
+    except asyncpg.UniqueViolationError as problem:
+        raise AlreadyOnFile(f"Nothing was credited: {problem}.") from None
+    return Credited(lot_id=row["lot_id"], expires_at=row["lot_expires_at"], replayed=row["replayed"])

@@ -1,0 +1,229 @@
+"""Lives of a worker: what one leaves behind, the next or the sweeper closes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import asyncpg
+import msgspec
+import pytest
+from tests.customers import Customer, Customers
+from tests.storage.ledger_benches import RATE, a_settlement, an_order
+
+from tollkeeper.core.charge import Charge, Ending, UsageSource
+from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
+from tollkeeper.core.money import Quota
+from tollkeeper.core.prices import Usage
+from tollkeeper.jobs.close_stale_holds import HEARTBEAT_SECONDS, Sweeper
+from tollkeeper.ports import HoldOrder, Progress, Settlement
+from tollkeeper.settings import Settings
+from tollkeeper.storage.bookkeeper import Bookkeeper
+from tollkeeper.storage.books import check_books
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.orphans import SqlOrphans
+
+
+class Office:
+    """A database, a customer, and worker lives that a test may end as it likes."""
+
+    def __init__(self, database: Database, owner: asyncpg.Connection, customer: Customer, folder: Path) -> None:
+        self.database = database
+        self.owner = owner
+        self.customer = customer
+        self.folder = folder
+        self.monotonic_seconds = 1_000.0
+
+    async def a_life(self) -> tuple[Bookkeeper, "asyncio.Task[None]"]:
+        bookkeeper = Bookkeeper(self.database, "here", self.folder, patience_seconds=5)
+        living = asyncio.create_task(bookkeeper.live())
+        while not bookkeeper.ready:  # noqa: ASYNC110 (readiness is polled by /readyz too)
+            await asyncio.sleep(0.01)
+        return bookkeeper, living
+
+    def an_order(self, amount: int = 1_000) -> HoldOrder:
+        return an_order(self.customer.account_id, self.customer.key_id, amount)
+
+    def a_sweeper(self, bookkeeper: Bookkeeper) -> Sweeper:
+        return Sweeper(SqlOrphans(self.database), lambda: bookkeeper.ledger, lambda: self.monotonic_seconds)
+
+    async def let_die(self, living: "asyncio.Task[None]") -> None:
+        """The process is gone: no heartbeat any more, and nothing said good-bye."""
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+
+    async def receipt(self, order: HoldOrder) -> asyncpg.Record:
+        return await self.owner.fetchrow("select * from usage where request_id = $1", order.request_id)
+
+    async def age(self, column: str, by: timedelta) -> None:
+        await self.owner.execute(f"update worker set {column} = {column} - $1::interval", by)  # noqa: S608
+
+
+@pytest.fixture
+async def office(
+    settings: Settings, owner: asyncpg.Connection, customers: Customers, tmp_path: Path
+) -> AsyncIterator[Office]:
+    await customers.a_model()
+    database = Database(settings.database_url, Part.WORKER, connections=6, patience_seconds=5)
+    await database.open()
+    yield Office(database, owner, await customers.a_customer(), tmp_path / "journal")
+    verdicts = await check_books(database)
+    await database.close()
+    assert [verdict for verdict in verdicts if verdict.findings] == []
+
+
+async def test_before_a_life_has_begun_there_is_no_ledger(office: Office) -> None:
+    bookkeeper = Bookkeeper(office.database, "here", office.folder, patience_seconds=5)
+    with pytest.raises(StoreUnavailable):
+        _ = bookkeeper.ledger
+
+
+async def test_a_life_that_ends_in_order_leaves_nothing(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    order = office.an_order()
+    await bookkeeper.ledger.hold(order)
+    bookkeeper.ledger.settle(a_settlement(order, 400))
+    await office.let_die(living)
+    await bookkeeper.close()
+    assert (await office.receipt(order))["charged"] == 400
+    assert list(office.folder.iterdir()) == []
+    assert await office.owner.fetchval("select count(*) from worker where ended_at is null") == 0
+
+
+async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    streamed, finished = office.an_order(), office.an_order()
+    for order in (streamed, finished):
+        await bookkeeper.ledger.hold(order)
+        noted = Charge(Quota(123), Usage(10, 113), UsageSource.JOURNAL)
+        bookkeeper.ledger.note(
+            Settlement(
+                request_id=order.request_id,
+                account_id=order.account_id,
+                charge=noted,
+                ending=Ending.OWNER_DIED,
+            )
+        )
+    # What `settle` writes first, before the process is killed.
+    bookkeeper.ledger.note(a_settlement(finished, 700))
+    await office.let_die(living)
+    bookkeeper.ledger._journal.close()
+
+    successor, living = await office.a_life()
+    partly, wholly = await office.receipt(streamed), await office.receipt(finished)
+    assert (partly["charged"], partly["ending"], partly["usage_source"]) == (123, "owner_died", "journal")
+    assert (wholly["charged"], wholly["ending"]) == (700, "completed")
+    await office.let_die(living)
+    await successor.close()
+    assert list(office.folder.iterdir()) == []
+
+
+async def test_the_sweeper_closes_a_dead_workers_holds_from_checkpoint_or_input(office: Office) -> None:
+    dead, living = await office.a_life()
+    silent, halfway = office.an_order(20_000_000), office.an_order(20_000_000)
+    for order in (silent, halfway):
+        await dead.ledger.hold(order)
+    await dead.ledger.checkpoint(Progress(request_id=halfway.request_id, usage=Usage(10, 4), seconds=60))
+    await office.let_die(living)
+    await office.age("heartbeat_at", timedelta(seconds=20))
+
+    watching, alive = await office.a_life()
+    sweeper = office.a_sweeper(watching)
+    assert await sweeper.sweep() == 0
+    office.monotonic_seconds += 2 * HEARTBEAT_SECONDS - 0.1
+    sweeper._last_contact = office.monotonic_seconds
+    assert await sweeper.sweep() == 0
+    assert await office.owner.fetchval("select count(*) from worker where fenced_at is not null") == 0
+    office.monotonic_seconds += 0.2
+    assert await sweeper.sweep() == 0
+    assert await office.owner.fetchval("select count(*) from worker where fenced_at is not null") == 1
+
+    # Fenced, but its journal may still be replayed for half a minute.
+    await office.age("fenced_at", timedelta(seconds=31))
+    assert await sweeper.sweep() == 2
+    assert await sweeper.sweep() == 0
+    unknown, known = await office.receipt(silent), await office.receipt(halfway)
+    assert (unknown["charged"], unknown["usage_source"]) == (RATE.charge(Usage(10)), "counted_input")
+    assert (known["charged"], known["usage_source"]) == (RATE.charge(Usage(10, 4)), "checkpoint")
+    # The dead worker was only slow: its settle comes too late and changes nothing.
+    assert await dead.ledger.settle(a_settlement(silent, 5)) is False
+    with pytest.raises(WorkerFenced):
+        await dead.ledger.hold(office.an_order())
+    await office.let_die(alive)
+    await watching.close()
+    dead.ledger._journal.close()
+
+
+async def test_a_sweeper_that_was_without_the_database_judges_nobody_at_once(office: Office) -> None:
+    watching, alive = await office.a_life()
+    sweeper = office.a_sweeper(watching)
+    await sweeper.sweep()
+    for _ in range(4):
+        office.monotonic_seconds += HEARTBEAT_SECONDS - 1
+        await sweeper.sweep()
+    # It judges now. Then it hears nothing for a while, as everybody else, and heartbeats are old.
+    office.monotonic_seconds += 60
+    await office.owner.execute("insert into worker (node, heartbeat_at) values ('far', now() - interval '1 minute')")
+    await sweeper.sweep()
+    assert await office.owner.fetchval("select count(*) from worker where fenced_at is not null") == 0
+    for _ in range(3):
+        office.monotonic_seconds += HEARTBEAT_SECONDS - 1
+        await sweeper.sweep()
+    assert await office.owner.fetchval("select count(*) from worker where fenced_at is not null") == 1
+    await office.let_die(alive)
+    await watching.close()
+
+
+async def test_a_hold_past_its_deadline_is_closed_though_its_owner_lives(office: Office) -> None:
+    watching, alive = await office.a_life()
+    order = msgspec.structs.replace(office.an_order(20_000_000), seconds=0)
+    await watching.ledger.hold(order)
+    assert await office.a_sweeper(watching).sweep() == 1
+    assert (await office.receipt(order))["ending"] == "owner_died"
+    await office.let_die(alive)
+    await watching.close()
+
+
+async def test_a_caller_who_gave_up_on_a_hold_gets_it_voided(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    order = office.an_order()
+    async with office.owner.transaction():
+        await office.owner.execute("select from account_books for update")
+        asking = asyncio.create_task(bookkeeper.ledger.hold(order))
+        while not await office.owner.fetchval(  # noqa: ASYNC110 (PostgreSQL has no event for it)
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        ):
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    await office.let_die(living)
+    await bookkeeper.close()
+    receipt = await office.receipt(order)
+    assert (receipt["charged"], receipt["ending"]) == (0, "refused")
+
+
+async def test_a_bad_row_does_not_sink_its_batch(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    orders = [office.an_order() for _ in range(9)]
+    orders[4] = msgspec.structs.replace(orders[4], input_tokens=-1)
+    orders[7] = msgspec.structs.replace(orders[7], amount=Quota(2**63))
+    verdicts = await asyncio.gather(*map(bookkeeper.ledger.hold, orders), return_exceptions=True)
+    assert [isinstance(verdict, Exception) for verdict in verdicts] == [number in {4, 7} for number in range(9)]
+    good = [order for number, order in enumerate(orders) if number not in {4, 7}]
+    assert all(await asyncio.gather(*(bookkeeper.ledger.settle(a_settlement(order, 1)) for order in good)))
+    await office.let_die(living)
+    await bookkeeper.close()
+
+
+async def test_a_fenced_life_is_followed_by_another(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollkeeper.storage.workers.HEARTBEAT_SECONDS", 0.02)
+    bookkeeper, living = await office.a_life()
+    first = bookkeeper.ledger
+    await office.owner.execute("update worker set fenced_at = now() where id = $1", bookkeeper._worker_id)
+    while not bookkeeper.ready or bookkeeper.ledger is first:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    order = office.an_order()
+    assert (await bookkeeper.ledger.hold(order)).granted
+    assert await bookkeeper.ledger.settle(a_settlement(order, 1)) is True
+    await office.let_die(living)
+    await bookkeeper.close()

@@ -1,0 +1,340 @@
+"""The ledger's contract, kept by the one in PostgreSQL and by its twin in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import asyncpg
+import msgspec
+import pytest
+from tests.customers import Customers
+from tests.storage.ledger_benches import (
+    Bench,
+    MemoryBench,
+    SqlBench,
+    a_credit,
+    a_settlement,
+    an_extension,
+    an_order,
+)
+
+from tollkeeper.core.balance import of_account, of_key
+from tollkeeper.core.charge import Ending
+from tollkeeper.core.prices import Usage
+from tollkeeper.ports import AlreadyOnFile, NotOnFile, Outcome, Progress, Verdict
+from tollkeeper.settings import Settings
+from tollkeeper.storage.accounts import SqlBalances
+from tollkeeper.storage.books import check_books
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.journal import Journal
+from tollkeeper.storage.ledger import SqlLedger
+from tollkeeper.storage.orphans import SqlOrphans
+from tollkeeper.storage.treasury import SqlTreasury
+from tollkeeper.storage.workers import register
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(params=["memory", "sql"])
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def bench(
+    kind: str, settings: Settings, owner: asyncpg.Connection, customers: Customers, tmp_path: Path
+) -> AsyncIterator[Bench]:
+    if kind == "memory":
+        yield MemoryBench()
+        return
+    await customers.a_model()
+    database = Database(settings.database_url, Part.WORKER, connections=4, patience_seconds=10)
+    await database.open()
+    ledger = SqlLedger(
+        database, await register(database, "test"), Journal(tmp_path / "journal", "test"), patience_seconds=10
+    )
+    yield SqlBench(ledger, SqlTreasury(database), SqlBalances(database), owner)
+    # Tests that let time pass leave holds behind that are long due.
+    for settlement in await SqlOrphans(database).find():
+        await ledger.settle(settlement)
+    await ledger.close()
+    verdicts = await check_books(database)
+    await database.close()
+    assert [verdict for verdict in verdicts if verdict.findings] == []
+    assert list((tmp_path / "journal").iterdir()) == []
+
+
+async def test_quota_leaves_its_lot_at_the_hold_and_what_is_left_over_comes_back(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 1_000))).lot_id
+    order = an_order(account, key, 600)
+    assert await bench.ledger.hold(order) == Verdict(Outcome.ADMITTED)
+    assert await bench.remaining(lot) == 400
+    assert of_account(await bench.standing(key)).remaining == 400
+    assert await bench.ledger.settle(a_settlement(order, 250)) is True
+    assert await bench.remaining(lot) == 750
+    standing = await bench.standing(key)
+    assert (of_account(standing).remaining, of_account(standing).used, of_key(standing).used) == (750, 250, 250)
+    assert await bench.entries(account) == {"charged": 250}
+
+
+async def test_a_hold_or_settle_sent_again_changes_nothing(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    order = an_order(account, key, 600)
+    assert (await bench.ledger.hold(order)).outcome is Outcome.ADMITTED
+    assert (await bench.ledger.hold(order)).outcome is Outcome.REPLAYED
+    assert await bench.ledger.settle(a_settlement(order, 600)) is True
+    assert await bench.ledger.settle(a_settlement(order, 100)) is False
+    assert (await bench.ledger.hold(order)).outcome is Outcome.REPLAYED
+    assert of_account(await bench.standing(key)).used == 600
+
+
+async def test_a_settle_of_an_unknown_call_or_for_another_account_does_nothing(bench: Bench) -> None:
+    account, other = await bench.account(), await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    order = an_order(account, key, 600)
+    assert await bench.ledger.settle(a_settlement(order, 5)) is False
+    await bench.ledger.hold(order)
+    assert await bench.ledger.settle(a_settlement(an_order(other, key, 600, order.request_id), 5)) is False
+    assert await bench.ledger.settle(a_settlement(order, 5)) is True
+
+
+@pytest.mark.rule("R4.4")
+async def test_a_refusal_says_which_quota_is_short_and_what_there_was(bench: Bench) -> None:
+    account = await bench.account()
+    unlimited, small = await bench.key(account), await bench.key(account, quota=50)
+    await bench.treasury.credit(a_credit(account, 100))
+    assert await bench.ledger.hold(an_order(account, unlimited, 101)) == Verdict(Outcome.ACCOUNT_SHORT, 100)  # type: ignore[arg-type]
+    assert await bench.ledger.hold(an_order(account, small, 51)) == Verdict(Outcome.KEY_SHORT, 50)  # type: ignore[arg-type]
+    assert (await bench.ledger.hold(an_order(account, small, 50))).granted
+    assert (await bench.ledger.hold(an_order(account, unlimited, 50))).granted
+
+
+async def test_unknown_keys_and_keys_of_another_account_are_told(bench: Bench) -> None:
+    account, other = await bench.account(), await bench.account()
+    key = await bench.key(other)
+    await bench.treasury.credit(a_credit(account, 100))
+    assert (await bench.ledger.hold(an_order(account, key, 1))).outcome is Outcome.UNKNOWN_KEY
+    assert (await bench.ledger.hold(an_order(account, 99_999, 1))).outcome is Outcome.UNKNOWN_KEY
+
+
+async def test_a_free_call_is_held_with_nothing_even_without_quota(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account, quota=0)
+    order = an_order(account, key, 0)
+    assert (await bench.ledger.hold(order)).granted
+    assert await bench.ledger.settle(a_settlement(order, 0)) is True
+    assert await bench.entries(account) == {}
+
+
+async def test_quota_that_expires_first_is_spent_first(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    late = (await bench.treasury.credit(a_credit(account, 100, months=9))).lot_id
+    soon = (await bench.treasury.credit(a_credit(account, 100, months=3))).lot_id
+    order = an_order(account, key, 150)
+    await bench.ledger.hold(order)
+    assert (await bench.remaining(soon), await bench.remaining(late)) == (0, 50)
+    await bench.ledger.settle(a_settlement(order, 120))
+    assert (await bench.remaining(soon), await bench.remaining(late)) == (0, 80)
+
+
+async def test_a_bound_lot_is_drawn_by_its_key_alone_and_first(bench: Bench) -> None:
+    account = await bench.account()
+    lucky, other = await bench.key(account), await bench.key(account)
+    free = (await bench.treasury.credit(a_credit(account, 100, months=1))).lot_id
+    bound = (await bench.treasury.credit(a_credit(account, 100, months=9, key_id=lucky))).lot_id
+    assert (await bench.ledger.hold(an_order(account, other, 101))) == Verdict(Outcome.ACCOUNT_SHORT, 100)  # type: ignore[arg-type]
+    assert (await bench.ledger.hold(an_order(account, lucky, 150))).granted
+    assert (await bench.remaining(bound), await bench.remaining(free)) == (0, 50)
+
+
+async def test_an_expired_lot_cannot_be_spent_but_takes_back_what_was_held(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 100, months=0, days=10))).lot_id
+    order = an_order(account, key, 60)
+    await bench.ledger.hold(order)
+    await bench.pass_time(10 * DAY)
+    assert (await bench.ledger.hold(an_order(account, key, 1))) == Verdict(Outcome.ACCOUNT_SHORT)
+    await bench.ledger.settle(a_settlement(order, 25))
+    assert await bench.remaining(lot) == 75
+    assert await bench.treasury.close_lots(DAY) == 0
+    await bench.pass_time(DAY)
+    assert await bench.treasury.close_lots(DAY) == 1
+    assert await bench.treasury.close_lots(DAY) == 0
+    assert await bench.entries(account) == {"charged": 25, "expired": 75}
+
+
+async def test_what_comes_back_to_a_closed_lot_shares_its_end(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lapsing = (await bench.treasury.credit(a_credit(account, 100, months=0, days=1))).lot_id
+    order = an_order(account, key, 60)
+    await bench.ledger.hold(order)
+    await bench.pass_time(2 * DAY)
+    assert await bench.treasury.close_lots(DAY) == 1
+    await bench.ledger.settle(a_settlement(order, 25))
+    assert await bench.remaining(lapsing) == 0
+    assert await bench.entries(account) == {"charged": 25, "expired": 75}
+
+
+async def test_support_can_extend_a_lot_until_it_is_closed(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 100, months=0, days=1))).lot_id
+    await bench.pass_time(DAY)
+    assert not (await bench.ledger.hold(an_order(account, key, 1))).granted
+    assert await bench.treasury.extend_lot(lot, await bench.now() + DAY) is True
+    assert (await bench.ledger.hold(an_order(account, key, 1))).granted
+    assert await bench.treasury.extend_lot(lot, await bench.now()) is False
+    await bench.pass_time(3 * DAY)
+    await bench.treasury.close_lots(DAY)
+    assert await bench.treasury.extend_lot(lot, await bench.now() + 9 * DAY) is False
+
+
+async def test_an_overrun_draws_further_lots_then_is_owed_and_owing_refuses_new_holds(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    order = an_order(account, key, 60)
+    await bench.ledger.hold(order)
+    assert await bench.ledger.settle(a_settlement(order, 130)) is True
+    assert await bench.entries(account) == {"charged": 60, "overrun": 40, "debt": 30}
+    assert (await bench.ledger.hold(an_order(account, key, 0))) == Verdict(Outcome.DEBT, 30)  # type: ignore[arg-type]
+    standing = await bench.standing(key)
+    assert (of_account(standing).used, of_account(standing).remaining) == (130, 0)
+
+
+async def test_credits_and_refunds_pay_debt_first(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 200))
+    running, greedy = an_order(account, key, 100), an_order(account, key, 100)
+    await bench.ledger.hold(running)
+    await bench.ledger.hold(greedy)
+    await bench.ledger.settle(a_settlement(greedy, 180))
+    assert (await bench.standing(key)).debt == 80
+    await bench.ledger.settle(a_settlement(running, 70))
+    assert (await bench.standing(key)).debt == 50
+    await bench.treasury.credit(a_credit(account, 20, key_id=key))
+    assert (await bench.standing(key)).debt == 50
+    await bench.treasury.credit(a_credit(account, 60))
+    standing = await bench.standing(key)
+    assert (standing.debt, standing.free_lots, standing.lots_bound_to_key) == (0, 10, 20)
+    assert (await bench.ledger.hold(an_order(account, key, 30))).granted
+
+
+async def test_a_revoked_lot_takes_back_what_is_left_and_owes_what_was_spent(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    gift = (await bench.treasury.credit(a_credit(account, 100, months=1))).lot_id
+    paid = (await bench.treasury.credit(a_credit(account, 50, months=9))).lot_id
+    spent, running = an_order(account, key, 30), an_order(account, key, 20)
+    await bench.ledger.hold(spent)
+    await bench.ledger.settle(a_settlement(spent, 30))
+    await bench.ledger.hold(running)
+    taken = await bench.treasury.revoke(gift)
+    assert (taken.revoked, taken.owed) == (50, 30)
+    assert await bench.remaining(paid) == 20
+    assert (await bench.standing(key)).debt == 0
+    await bench.ledger.settle(a_settlement(running, 5))
+    assert await bench.entries(account) == {"charged": 35, "revoked": 65, "clawed": 30, "debt_paid": 30}
+    again = await bench.treasury.revoke(gift)
+    assert (again.revoked, again.owed) == (0, 0)
+
+
+async def test_a_hold_is_extended_once_for_each_number(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 100))).lot_id
+    order = an_order(account, key, 40)
+    assert (await bench.ledger.extend(an_extension(order, 1, 10))).outcome is Outcome.UNKNOWN_HOLD
+    await bench.ledger.hold(order)
+    assert (await bench.ledger.extend(an_extension(order, 1, 10))).outcome is Outcome.ADMITTED
+    assert (await bench.ledger.extend(an_extension(order, 1, 10))).outcome is Outcome.REPLAYED
+    assert (await bench.ledger.extend(an_extension(order, 3, 10))).outcome is Outcome.UNKNOWN_HOLD
+    assert (await bench.ledger.extend(an_extension(order, 2, 51))) == Verdict(Outcome.ACCOUNT_SHORT, 50)  # type: ignore[arg-type]
+    assert (await bench.ledger.extend(an_extension(order, 2, 50))).outcome is Outcome.ADMITTED
+    assert await bench.remaining(lot) == 0
+    await bench.ledger.settle(a_settlement(order, 70))
+    assert await bench.remaining(lot) == 30
+    assert (await bench.ledger.extend(an_extension(order, 3, 1))).outcome is Outcome.UNKNOWN_HOLD
+    assert await bench.entries(account) == {"charged": 70}
+
+
+async def test_a_daily_budget_counts_holds_and_charges_of_its_day(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account, daily_budget=100)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    # From noon, so that the test's steps do not straddle midnight.
+    now = await bench.now()
+    await bench.pass_time(now.replace(hour=12, minute=0) + DAY - now)
+    first = an_order(account, key, 80)
+    await bench.ledger.hold(first)
+    assert (await bench.ledger.hold(an_order(account, key, 21))) == Verdict(Outcome.BUDGET, 20)  # type: ignore[arg-type]
+    await bench.ledger.settle(a_settlement(first, 10))
+    assert (await bench.ledger.hold(an_order(account, key, 91))) == Verdict(Outcome.BUDGET, 90)  # type: ignore[arg-type]
+    second = an_order(account, key, 90)
+    assert (await bench.ledger.hold(second)).granted
+    await bench.pass_time(DAY)
+    third = an_order(account, key, 100)
+    assert (await bench.ledger.hold(third)).granted
+    # Yesterday's hold gives nothing back to today.
+    await bench.ledger.settle(a_settlement(second, 1))
+    assert (await bench.ledger.hold(an_order(account, key, 1))) == Verdict(Outcome.BUDGET)
+
+
+async def test_a_monthly_budget_outlasts_the_day(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account, monthly_budget=100, daily_budget=70)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    now = await bench.now()
+    await bench.pass_time((now.replace(day=1, hour=12, minute=0) + 32 * DAY).replace(day=5) - now)
+    assert (await bench.ledger.hold(an_order(account, key, 70))).granted
+    await bench.pass_time(DAY)
+    assert (await bench.ledger.hold(an_order(account, key, 31))) == Verdict(Outcome.BUDGET, 30)  # type: ignore[arg-type]
+    await bench.pass_time(40 * DAY)
+    assert (await bench.ledger.hold(an_order(account, key, 70))).granted
+
+
+async def test_a_hold_that_does_not_fit_never_refuses_a_smaller_one_behind_it(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    orders = [an_order(account, key, amount) for amount in (60, 60, 30, 20, 10)]
+    verdicts = await asyncio.gather(*(bench.ledger.hold(order) for order in orders))
+    assert [verdict.granted for verdict in verdicts] == [True, False, True, False, True]
+    assert [verdict.available for verdict in verdicts] == [0, 40, 0, 10, 0]
+
+
+async def test_the_same_source_id_is_credited_once(bench: Bench) -> None:
+    account, other = await bench.account(), await bench.account()
+    credit = a_credit(account, 100)
+    first, second = await bench.treasury.credit(credit), await bench.treasury.credit(credit)
+    assert (first.replayed, second.replayed) == (False, True)
+    assert first.lot_id == second.lot_id
+    for changed in ({"amount": 101}, {"account_id": other}):
+        with pytest.raises(AlreadyOnFile):
+            await bench.treasury.credit(msgspec.structs.replace(credit, **changed))
+    with pytest.raises(NotOnFile):
+        await bench.treasury.credit(a_credit(99_999, 1))
+
+
+async def test_a_checkpoint_tells_whether_the_hold_is_still_open(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    order = an_order(account, key, 40)
+    progress = Progress(request_id=order.request_id, usage=Usage(10, 7), seconds=60)
+    assert await bench.ledger.checkpoint(progress) is False
+    await bench.ledger.hold(order)
+    assert await bench.ledger.checkpoint(progress) is True
+    await bench.ledger.settle(a_settlement(order, 0, Ending.REFUSED))
+    assert await bench.ledger.checkpoint(progress) is False
+    assert await bench.entries(account) == {}
