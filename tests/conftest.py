@@ -44,14 +44,21 @@ class Stores:
         self.redis_url = redis_url
         self.folder = folder
         self._template = f"template_{uuid4().hex}"
+        self._made = [self._template]
         asyncio.run(self.admin(f'create database "{self._template}"'))
         migrate(self.url_of(self._template))
 
     async def fresh(self) -> str:
         """The address of a new database with the newest schema."""
         name = f"test_{uuid4().hex}"
+        self._made.append(name)
         await self.admin(f'create database "{name}" template "{self._template}"')
         return self.url_of(name)
+
+    async def drop_all(self) -> None:
+        """Leave a server that is not ours as it was."""
+        for name in self._made:
+            await self.admin(f'drop database if exists "{name}" with (force)')
 
     async def admin(self, sql: str) -> None:
         connection = await asyncpg.connect(self.database_url)
@@ -69,7 +76,10 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     with ExitStack() as stack:
         database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
         redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url
-        yield Stores(database_url, redis_url, tmp_path_factory.mktemp("journals"))
+        made = Stores(database_url, redis_url, tmp_path_factory.mktemp("journals"))
+        yield made
+        if "DATABASE_URL" in os.environ:
+            asyncio.run(made.drop_all())
 
 
 @pytest.fixture

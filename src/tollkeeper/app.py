@@ -37,15 +37,21 @@ from tollkeeper.storage.nodes import beat
 from tollkeeper.storage.orphans import SqlOrphans
 from tollkeeper.storage.treasury import SqlTreasury
 
+SIGNAL_CONNECTIONS = 2
+BOOKING_CONNECTIONS = 4
+
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
-    database = _database(settings, Part.GATEWAY)
-    changes = Changes(database)
+    # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
+    lookups = _database(settings, Part.GATEWAY)
+    signals = _database(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
+    booking = _database(settings, Part.GATEWAY, connections=BOOKING_CONNECTIONS)
+    changes = Changes(signals)
     nudges = Nudges(_redis(settings))
-    bookkeeper = _bookkeeper(settings, database)
+    bookkeeper = _bookkeeper(settings, booking)
     call_log = CallLog(sys.stdout.fileno())
     book = AddressBook(
         {
@@ -56,9 +62,9 @@ def gateway(settings: Settings) -> App:
         }
     )
     services = Services(
-        keys=SqlKeys(database, changes, _peppers(settings), snapshots_most=settings.key_snapshots),
-        catalog=SqlCatalog(database, changes),
-        balances=SqlBalances(database),
+        keys=SqlKeys(lookups, changes, _peppers(settings), snapshots_most=settings.key_snapshots),
+        catalog=SqlCatalog(lookups, changes),
+        balances=SqlBalances(lookups),
         clock=changes,
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
         owned_by=settings.provider_domain,
@@ -77,14 +83,14 @@ def gateway(settings: Settings) -> App:
     always = (
         changes.follow,
         lambda: nudges.follow(changes.nudge),
-        lambda: beat(database, settings.node),
+        lambda: beat(signals, settings.node),
         bookkeeper.live,
     )
-    ends = (bookkeeper.close, nudges.close, database.close, call_log.close)
+    ends = (bookkeeper.close, nudges.close, lookups.close, signals.close, booking.close, call_log.close)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(_life(database, always, ends), receive, send)
+            await lifespan(_life([lookups, signals, booking], always, ends), receive, send)
         else:
             await http(scope, receive, send)
 
@@ -93,12 +99,13 @@ def gateway(settings: Settings) -> App:
 
 @asynccontextmanager
 async def _life(
-    database: Database,
+    databases: Iterable[Database],
     always: Iterable[Callable[[], Coroutine[None, None, None]]],
     ends: Iterable[Callable[[], Awaitable[None]]],
 ) -> AsyncIterator[None]:
     """From the first connection to the last: what runs always, and how it is ended, in order."""
-    await database.open()
+    for database in databases:
+        await database.open()
     tasks = [asyncio.create_task(begin()) for begin in always]
     try:
         yield
@@ -174,11 +181,11 @@ async def opened(settings: Settings, part: Part) -> AsyncIterator[Database]:
         await database.close()
 
 
-def _database(settings: Settings, part: Part) -> Database:
+def _database(settings: Settings, part: Part, connections: int | None = None) -> Database:
     return Database(
-        settings.database_url,
+        settings.database_url.reveal(),
         part,
-        connections=settings.database_connections,
+        connections=connections or settings.database_connections,
         patience_seconds=settings.store_patience_seconds,
     )
 
@@ -189,7 +196,7 @@ def _bookkeeper(settings: Settings, database: Database) -> Bookkeeper:
 
 def _redis(settings: Settings) -> Redis:
     return Redis.from_url(
-        settings.redis_url,
+        settings.redis_url.reveal(),
         socket_timeout=2,
         socket_connect_timeout=2,
         health_check_interval=5,

@@ -3,32 +3,43 @@
 Rules of this file
 1. Variables win over the file; the file wins over the defaults.
 2. Every problem is found at once, at the start, and its message says what to change.
-3. Secrets have type `Secret`, whose text never shows.
+3. Secrets have type `Secret`, whose text shows only where it is asked for by name.
 """
 
 import base64
 import binascii
 import hashlib
+import re
 import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
 PREFIX = "TOLLKEEPER_"
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
+HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
 class Secret(str):
-    """Text that must not be shown: prints as dots."""
+    """Text that must not be shown: prints, formats and logs as dots."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
         return "•••"
+
+    __str__ = __repr__
+
+    def __format__(self, _: str) -> str:
+        return repr(self)
+
+    def reveal(self) -> str:
+        return self[:]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +92,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="Host names of the billing address. None: main serves the deprecated balance endpoints."),
     ] = ()
     agent_hosts: Annotated[tuple[str, ...], Meta(description="Host names of reseller addresses.")] = ()
+
+    connections: Annotated[
+        int, Meta(ge=128, description="Connections that one worker process keeps open to callers, busy or idle.")
+    ] = 10_000
+    idle_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="How long a connection may be idle, or take to send its headers. Longer than the balancer's.",
+        ),
+    ] = 75.0
 
     database_connections: Annotated[
         int, Meta(ge=2, le=200, description="Connections to PostgreSQL that one worker process may open.")
@@ -140,7 +162,11 @@ def load(environment: Mapping[str, str]) -> Settings:
     problems += [f"{PREFIX}{name.upper()} is not a setting. `tollkeeper settings` lists them all." for name in unknown]
     if problems:
         raise BadSettings("\n".join(problems))
-    return Settings(**values)
+    settings = Settings(**values)
+    problems = _check_hosts(settings)
+    if problems:
+        raise BadSettings("\n".join(problems))
+    return settings
 
 
 def sources(environment: Mapping[str, str]) -> dict[str, str]:
@@ -166,6 +192,8 @@ def keys_by_version(text: str, *, least_bytes: int, most_bytes: int | None = Non
         if len(secret) < least_bytes or (most_bytes is not None and len(secret) > most_bytes):
             wanted = f"exactly {least_bytes}" if most_bytes == least_bytes else f"at least {least_bytes}"
             raise ValueError(f"the secret of version {version} has {len(secret)} bytes; it must have {wanted}")
+        if int(version) in found:
+            raise ValueError(f"version {version} stands there twice")
         found[int(version)] = secret
     return found
 
@@ -190,11 +218,33 @@ def _secret(name: str, value: str) -> Secret:
         keys_by_version(value, least_bytes=32)
     if name == "envelope_keys":
         keys_by_version(value, least_bytes=32, most_bytes=32)
-    if name == "database_url" and not value.startswith(("postgresql://", "postgres://")):
-        raise ValueError("it must begin with postgresql://")
-    if name == "redis_url" and not value.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("it must begin with redis:// or rediss://")
+    if name == "database_url":
+        _check_address(value, ("postgresql://", "postgres://"))
+    if name == "redis_url":
+        _check_address(value, ("redis://", "rediss://", "unix://"))
     return Secret(value)
+
+
+def _check_address(value: str, schemes: tuple[str, ...]) -> None:
+    if not value.startswith(schemes):
+        raise ValueError(f"it must begin with {schemes[0]}")
+    try:
+        _ = urlsplit(value).port
+    except ValueError:
+        # The message would quote the address, and the address may hold a password.
+        raise ValueError("its port is not a number") from None
+
+
+def _check_hosts(settings: Settings) -> list[str]:
+    """Problems that only show when the addresses are seen together."""
+    problems, claimed = [], dict[str, str]()
+    for name in ("main_hosts", "backup_hosts", "billing_hosts", "agent_hosts"):
+        for host in getattr(settings, name):
+            if not HOST_FORM.fullmatch(host):
+                problems.append(f"{PREFIX}{name.upper()}: '{host}' is not a host name with or without a port.")
+            elif claimed.setdefault(host.lower(), name) != name:
+                problems.append(f"{PREFIX}{name.upper()}: '{host}' already stands in {claimed[host.lower()]}.")
+    return problems
 
 
 def _from_file(path: str | None) -> dict[str, object]:
@@ -204,7 +254,7 @@ def _from_file(path: str | None) -> dict[str, object]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
         raise BadSettings(f"{FILE_VARIABLE} names {path}, which cannot be read: {problem.strerror}.") from None
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise BadSettings(f"{path} is not valid TOML: {problem}.") from None
 
 

@@ -17,30 +17,33 @@ BY_COUNT = Charge(Quota(2_625_000_000), COUNTED, UsageSource.COUNTED)
 BY_INPUT = Charge(Quota(1_125_000_000), Usage(900), UsageSource.COUNTED_INPUT)
 NOTHING = Charge(Quota(0), Usage(0), UsageSource.NONE)
 
-# With a believable report: streamed, whole. Without one: streamed, whole.
+# With a believable report; without one, output counted; without one, nothing of the output seen.
 EXPECTED = {
-    Ending.COMPLETED: (BY_REPORT, BY_REPORT, BY_COUNT, BY_INPUT),
-    Ending.UPSTREAM_BROKE: (BY_REPORT, BY_REPORT, BY_COUNT, BY_INPUT),
-    Ending.CLIENT_LEFT: (BY_REPORT, BY_REPORT, BY_COUNT, BY_INPUT),
-    Ending.CUT: (BY_REPORT, BY_REPORT, BY_COUNT, BY_INPUT),
-    Ending.REFUSED: (NOTHING, NOTHING, NOTHING, NOTHING),
-    Ending.OWNER_DIED: (BY_REPORT, BY_REPORT, BY_COUNT, BY_INPUT),
+    Ending.COMPLETED: (BY_REPORT, BY_COUNT, BY_INPUT),
+    Ending.UPSTREAM_BROKE: (BY_REPORT, BY_COUNT, BY_INPUT),
+    Ending.CLIENT_LEFT: (BY_REPORT, BY_COUNT, BY_INPUT),
+    Ending.CUT: (BY_REPORT, BY_COUNT, BY_INPUT),
+    Ending.REFUSED: (NOTHING, NOTHING, NOTHING),
+    Ending.OWNER_DIED: (BY_REPORT, BY_COUNT, BY_INPUT),
 }
 
 every_ending = pytest.mark.parametrize("ending", list(Ending))
-streamed_or_whole = pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+output_seen_or_not = pytest.mark.parametrize("seen_output", [True, False], ids=["output seen", "output unseen"])
+
+
+def seen(reported: Usage | None, seen_output: bool) -> Seen:
+    return Seen(reported=reported, counted=COUNTED if seen_output else Usage(COUNTED.input_tokens))
 
 
 @every_ending
-@streamed_or_whole
-def test_what_the_provider_reports_is_charged_unless_it_refused(ending: Ending, streamed: bool) -> None:
-    by_stream, by_whole, _, _ = EXPECTED[ending]
-    seen = Seen(reported=REPORTED, counted=COUNTED, streamed=streamed)
-    assert charge(ending, seen, RATE, most_tokens=MOST_TOKENS) == (by_stream if streamed else by_whole)
+@output_seen_or_not
+def test_what_the_provider_reports_is_charged_unless_it_refused(ending: Ending, seen_output: bool) -> None:
+    by_report, _, _ = EXPECTED[ending]
+    assert charge(ending, seen(REPORTED, seen_output), RATE, most_tokens=MOST_TOKENS) == by_report
 
 
 @every_ending
-@streamed_or_whole
+@output_seen_or_not
 @pytest.mark.parametrize(
     "reported",
     [
@@ -55,14 +58,14 @@ def test_what_the_provider_reports_is_charged_unless_it_refused(ending: Ending, 
     ],
 )
 def test_without_a_believable_report_what_was_counted_is_charged(
-    ending: Ending, streamed: bool, reported: Usage | None
+    ending: Ending, seen_output: bool, reported: Usage | None
 ) -> None:
-    _, _, by_stream, by_whole = EXPECTED[ending]
-    seen = Seen(reported=reported, counted=COUNTED, streamed=streamed)
-    assert charge(ending, seen, RATE, most_tokens=MOST_TOKENS) == (by_stream if streamed else by_whole)
+    _, by_count, by_input = EXPECTED[ending]
+    expected = by_count if seen_output else by_input
+    assert charge(ending, seen(reported, seen_output), RATE, most_tokens=MOST_TOKENS) == expected
 
 
-@streamed_or_whole
+@output_seen_or_not
 @pytest.mark.parametrize(
     ("reported", "units"),
     [
@@ -72,10 +75,9 @@ def test_without_a_believable_report_what_was_counted_is_charged(
         pytest.param(Usage(MOST_TOKENS, MOST_TOKENS, MOST_TOKENS), 11_250_000_000, id="the most that is possible"),
     ],
 )
-def test_a_report_at_the_edge_of_the_possible_is_believed(streamed: bool, reported: Usage, units: int) -> None:
-    seen = Seen(reported=reported, counted=COUNTED, streamed=streamed)
+def test_a_report_at_the_edge_of_the_possible_is_believed(seen_output: bool, reported: Usage, units: int) -> None:
     expected = Charge(Quota(units), reported, UsageSource.PROVIDER)
-    assert charge(Ending.COMPLETED, seen, RATE, most_tokens=MOST_TOKENS) == expected
+    assert charge(Ending.COMPLETED, seen(reported, seen_output), RATE, most_tokens=MOST_TOKENS) == expected
 
 
 @pytest.mark.parametrize(

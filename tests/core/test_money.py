@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from tollkeeper.core.money import (
     MOST,
     UNITS_PER_MILL,
+    UNITS_PER_QUOTA_TOKEN,
     NotAnAmount,
     Quota,
     mills_remaining,
     mills_used,
-    quota_from_tokens,
     quota_from_usd,
     usd_text,
 )
 
 
 def test_one_usd_is_half_a_million_quota_tokens() -> None:
-    assert quota_from_usd(Decimal(1)) == quota_from_tokens(Decimal(500_000)) == 500_000_000_000
+    assert quota_from_usd(Decimal(1)) == 500_000 * UNITS_PER_QUOTA_TOKEN == 500_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The command line, as an operator types it."""
 
 import socket
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -18,7 +19,7 @@ async def own(stores: Stores) -> dict[str, str]:
 
 def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
     assert tollkeeper(own, "account", "create", "Ada").stdout == "account 1\n"
-    assert "10.000 USD credited, lot 1" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
+    assert "10 USD credited, lot 1" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
     assert "nothing added" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
     made = tollkeeper(own, "key", "create", "1", "laptop", "--quota-usd", "2.5", "--days", "30").stdout
     assert made.startswith("key 1\nsk-a")
@@ -51,6 +52,7 @@ async def test_a_provider_key_is_sealed_and_never_shown(own: dict[str, str]) -> 
         (["key", "create", "1", "n" * 65], "shorten it to 64"),
         (["key", "revoke", "77"], "There is no key 77."),
         (["account", "create", "x", "--group", "gold"], "There is no group 'gold'."),
+        (["key", "create", "1", "k", "--quota-usd", "abc"], "'abc' is not a number of USD. Nothing was done."),
         (["model", "add", "bad id"], "model_id_check"),
         (["model", "add", "m", "--multiplier", "0.0000001"], "at most six decimals"),
         (["model", "add", "m", "--group", "gold"], "There is no group 'gold'."),
@@ -64,6 +66,12 @@ def test_mistakes_are_told_in_a_sentence(own: dict[str, str], arguments: list[st
     assert run.returncode == 1
     assert told in run.stderr
     assert "Traceback" not in run.stderr
+
+
+def test_a_number_out_of_range_is_a_usage_error(own: dict[str, str]) -> None:
+    run = tollkeeper(own, "key", "revoke", "99999999999999999999")
+    assert run.returncode == 2
+    assert "99999999999999999999" in run.stderr
 
 
 def test_the_same_model_twice_is_told(own: dict[str, str]) -> None:
@@ -100,7 +108,7 @@ def test_missing_settings_are_told_all_at_once() -> None:
 
 
 async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
-    name = "empty_of_everything"
+    name = f"test_{uuid4().hex}"
     await stores.admin(f'create database "{name}"')
     empty = fresh_secrets() | {
         "TOLLKEEPER_DATABASE_URL": stores.url_of(name),
@@ -116,7 +124,7 @@ async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
 def test_a_database_out_of_reach_is_told(own: dict[str, str]) -> None:
     run = tollkeeper(own | {"TOLLKEEPER_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "books", "check")
     assert run.returncode == 1
-    assert "Is the database up" in run.stderr
+    assert "Is it up" in run.stderr
 
 
 def test_serve_does_not_share_a_port_with_a_stranger(own: dict[str, str]) -> None:

@@ -107,16 +107,18 @@ async def test_the_log_has_one_line_per_call_and_no_secret(node: Node, townsfolk
     customer = await townsfolk.a_customer()
     good = ask(node, "/v1/models", key=customer.key).headers["x-request-id"]
     bad = ask(node, f"/v1/{customer.key}?key={customer.key}").headers["x-request-id"]
-    ask(node, "/api/token", method="POST", body={"api_key": customer.key})
+    old = ask(node, "/api/token", method="POST", body={"api_key": customer.key}).headers["x-request-id"]
+    odd = ask(node, "/v1/models", method=customer.key.replace("-", "")).headers["x-request-id"]
 
     lines: dict[object, dict[str, object]] = {}
-    while not {good, bad} <= lines.keys():
+    while not {good, bad, old, odd} <= lines.keys():
         lines = {line["request_id"]: line for line in node.call_lines()}
     assert lines[good]["key_id"] == customer.key_id
     assert lines[good]["account_id"] == customer.account_id
     assert (lines[bad]["status"], lines[bad]["code"]) == (404, "endpoint_not_found")
     assert customer.key not in node.log.read_text()
     assert customer.key[8:40] not in node.log.read_text()
+    assert lines[odd]["method"] == "other"
 
 
 async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -> None:

@@ -1,13 +1,16 @@
 """The change feed misses nothing and repeats nothing."""
 
+import asyncio
 from datetime import timedelta
 
 import asyncpg
 import pytest
+from redis.asyncio import Redis
 from tests.customers import Customers
 
 from tollkeeper.core.errors import StoreUnavailable
-from tollkeeper.storage.changes import FORGET_ALL, Change, Changes
+from tollkeeper.settings import Settings
+from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges
 from tollkeeper.storage.database import Database
 
 
@@ -65,6 +68,55 @@ async def test_after_a_long_silence_everything_is_forgotten(
     assert told == [FORGET_ALL]
 
 
+async def test_a_flood_of_changes_makes_everything_forgotten(
+    heard: tuple[Changes, list[Change]], owner: asyncpg.Connection
+) -> None:
+    changes, told = heard
+    await owner.execute("insert into change (kind, subject) select 'key', n from generate_series(1, 20000) n")
+    await changes.look()
+    assert told == [FORGET_ALL]
+
+
+async def test_another_server_makes_everything_forgotten(
+    heard: tuple[Changes, list[Change]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes, told = heard
+    monkeypatch.setattr(changes, "_horizon", 2**40)
+    await changes.look()
+    assert told == [FORGET_ALL]
+
+
+async def test_many_changes_in_one_statement_are_told_one_by_one(
+    heard: tuple[Changes, list[Change]], customers: Customers, owner: asyncpg.Connection
+) -> None:
+    changes, told = heard
+    folk = [await customers.a_customer() for _ in range(3)]
+    await owner.execute("update account set name = 'renamed'")
+    await changes.look()
+    assert sorted(change.subject for change in told) == [customer.account_id for customer in folk]
+
+
+async def test_a_nudge_is_heard_before_the_next_look_is_due(
+    settings: Settings, database: Database, customers: Customers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tollkeeper.storage.changes.LOOK_EVERY_SECONDS", 3600.0)
+    changes = Changes(database)
+    heard_of_it = asyncio.Event()
+    changes.tell(lambda change: heard_of_it.set() if change.kind == "key" else None)
+    redis = Redis.from_url(settings.redis_url)
+    nudges = Nudges(redis)
+    tasks = [asyncio.create_task(changes.follow()), asyncio.create_task(nudges.follow(changes.nudge))]
+    while not nudges.connected or not changes.fresh:  # noqa: ASYNC110 (as /readyz sees it)
+        await asyncio.sleep(0.01)
+    customer = await customers.a_customer()
+    await customers.desk.keys.revoke(customer.key_id, actor="test")
+    await asyncio.wait_for(heard_of_it.wait(), 10)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await nudges.close()
+
+
 async def test_time_is_the_databases(database: Database, owner: asyncpg.Connection) -> None:
     await owner.execute(
         "create or replace function ledger_now() returns timestamptz language sql stable"
@@ -78,10 +130,11 @@ async def test_time_is_the_databases(database: Database, owner: asyncpg.Connecti
     assert abs(difference) < timedelta(seconds=2)
 
 
-async def test_the_feed_cleans_itself(customers: Customers, owner: asyncpg.Connection) -> None:
+async def test_the_feed_keeps_an_hour(customers: Customers, owner: asyncpg.Connection, database: Database) -> None:
     customer = await customers.a_customer()
     await owner.execute(
         "insert into change (kind, subject, at) select 'key', 1, now() - interval '2 hours' from generate_series(1, 9)"
     )
     await customers.desk.keys.revoke(customer.key_id, actor="test")
-    assert await owner.fetchval("select count(*) from change where at < now() - interval '1 hour'") == 0
+    await database.row("select trim_changes()")
+    assert await owner.fetchval("select count(*) from change") == 1

@@ -38,11 +38,12 @@ def peppers_of(settings: Settings) -> Peppers:
 
 
 async def test_a_key_is_found_by_its_whole_text(customers: Customers, keys: SqlKeys) -> None:
-    customer = await customers.a_customer(only_models=["m"])
+    model = await customers.a_model()
+    customer = await customers.a_customer(only_models=[model])
     found = await keys.find(customer.key)
     assert found is not None
     assert (found.key_id, found.account_id, found.group) == (customer.key_id, customer.account_id, "standard")
-    assert found.only_models == frozenset({"m"})
+    assert found.only_models == frozenset({model})
     other_end = "A" if customer.key[-1] != "A" else "B"
     assert await keys.find(customer.key[:-1] + other_end) is None
     assert await keys.find(customer.key[:-1]) is None

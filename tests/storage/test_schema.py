@@ -99,10 +99,14 @@ async def test_a_migration_that_fails_leaves_nothing_behind(stores: Stores) -> N
     await stores.admin(f'create database "{name}"')
     url = stores.url_of(name)
     connection = await asyncpg.connect(url)
-    # The last table of the first migration is in the way already.
-    await connection.execute("create schema tollkeeper; create table tollkeeper.audit (id int)")
-    with pytest.raises(Exception, match="audit"):
-        await asyncio.to_thread(migrate, url)
-    tables = await connection.fetch("select tablename from pg_tables where schemaname = 'tollkeeper'")
-    await connection.close()
+    try:
+        # The last table of the first migration is in the way already.
+        await connection.execute(
+            "create schema tollkeeper authorization tollkeeper_migrations; create table tollkeeper.audit (id int)"
+        )
+        with pytest.raises(Exception, match="audit"):
+            await asyncio.to_thread(migrate, url)
+        tables = await connection.fetch("select tablename from pg_tables where schemaname = 'tollkeeper'")
+    finally:
+        await connection.close()
     assert [row["tablename"] for row in tables] == ["audit"]

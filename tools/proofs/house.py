@@ -19,7 +19,7 @@ from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.edge.routes import ROUTES
 from tollkeeper.settings import keys_by_version, load
 from tools.node import Node, fresh_secrets, tollkeeper
-from tools.proofs import conclude, say, size
+from tools.proofs import conclude, judges_timings, say, size
 from tools.services import Postgres, Redis
 
 ACCOUNTS = 1_000_000
@@ -40,7 +40,8 @@ insert into api_key (account_id, name, pepper_version, digest, hint)
 
 
 def main() -> int:
-    lookups = COLD_LOOKUPS[size()]
+    chosen = size()
+    lookups = COLD_LOOKUPS[chosen]
     with ExitStack() as stack:
         postgres, redis = stack.enter_context(Postgres(durable=True)), stack.enter_context(Redis())
         settings = fresh_secrets() | {
@@ -72,9 +73,9 @@ def main() -> int:
             "books": books,
         }
     )
-    held = sdk_models == "ok" and books == "clean" and revoke_seconds <= REVOKE_SECONDS_MOST and node_mb < NODE_MB_MOST
-    # A timing depends on the machine's mood, so CI prints it and does not judge it.
-    return 0 if held and (p99 <= LOOKUP_P99_MS_MOST or "CI" in os.environ) else 1
+    held = sdk_models == "ok" and books == "clean" and node_mb < NODE_MB_MOST
+    in_time = revoke_seconds <= REVOKE_SECONDS_MOST and p99 <= LOOKUP_P99_MS_MOST
+    return 0 if held and (in_time or not judges_timings(chosen)) else 1
 
 
 async def fill(settings: dict[str, str], lookups: int) -> list[str]:

@@ -29,21 +29,25 @@ def run() -> int:
     """Run the command; what people can mend is told in a sentence, not as a traceback."""
     try:
         app()
-    except BadSettings as problem:
-        complain(f"The settings cannot be used:\n{problem}")
-    except (NotOnFile, AlreadyOnFile) as problem:
-        complain(str(problem))
-    except GatewayError as problem:
-        complain(f"{problem.message}\nIs the database up, and is TOLLKEEPER_DATABASE_URL right?")
-    except asyncpg.UndefinedTableError:
-        complain("The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first.")
-    except asyncpg.InvalidParameterValueError as problem:
-        complain(
-            f"The database refused the session: {problem}.\nRun 'tollkeeper migrate' first, and make the login of "
-            f"TOLLKEEPER_DATABASE_URL a member of the tollkeeper_* roles."
-        )
-    except asyncpg.CheckViolationError as problem:
-        complain(f"Nothing was changed: a value is out of its range ({problem.constraint_name}).")
-    else:
-        return 0
-    return 1
+    except (BadSettings, NotOnFile, AlreadyOnFile, GatewayError, asyncpg.PostgresError, OSError) as problem:
+        complain(in_words(problem))
+        return 1
+    return 0
+
+
+def in_words(problem: Exception) -> str:
+    """The first entry that fits."""
+    told: dict[type[Exception] | tuple[type[Exception], ...], str] = {
+        BadSettings: f"The settings cannot be used:\n{problem}",
+        (NotOnFile, AlreadyOnFile): str(problem),
+        GatewayError: "The database did not answer. Is it up, and is TOLLKEEPER_DATABASE_URL right?\n"
+        "If this command was to change something, look before you repeat it.",
+        asyncpg.UndefinedTableError: "The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first.",
+        asyncpg.InvalidParameterValueError: f"The database refused the session: {problem}.\nRun 'tollkeeper migrate' "
+        "first, and make the login of TOLLKEEPER_DATABASE_URL a member of the tollkeeper_* roles.",
+        asyncpg.CheckViolationError: "Nothing was changed: a value is out of its range "
+        f"({getattr(problem, 'constraint_name', '')}).",
+        asyncpg.PostgresError: f"Nothing was changed: the database refused ({problem}).",
+        OSError: f"{problem}. Is the database up, and is TOLLKEEPER_DATABASE_URL right?",
+    }
+    return next(words for kind, words in told.items() if isinstance(problem, kind))

@@ -11,7 +11,8 @@ import typer
 from tollkeeper.accounts.keys import IssuedKey, KeyWish, create_key
 from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
-from tollkeeper.core.money import NotAnAmount, Quota, mills_remaining, quota_from_usd, usd_text
+from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.core.money import NotAnAmount, Quota, quota_from_usd
 from tollkeeper.ports import Credit, Credited
 
 CURRENT_TERM_MONTHS = 9
@@ -19,7 +20,8 @@ CURRENT_TERM_MONTHS = 9
 account_app = typer.Typer(help="Customers' accounts.", no_args_is_help=True)
 key_app = typer.Typer(help="API keys.", no_args_is_help=True)
 
-AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", help="The account's number.")]
+MOST_ID = 2**63 - 1
+AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", max=MOST_ID, help="The account's number.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -55,21 +57,23 @@ def credit(
 ) -> None:
     """Add prepaid quota to an account."""
     amount = _amount(usd)
-    order = Credit(
-        account_id=account,
-        amount=amount,
-        source="operator",
-        source_id=source_id or str(uuid4()),
-        months=months,
-    )
+    source_id = source_id or str(uuid4())
+    order = Credit(account_id=account, amount=amount, source="operator", source_id=source_id, months=months)
 
     async def work() -> Credited:
         async with office(settings_or_complain()) as desk:
             return await desk.accounts.credit(order, actor=desk.actor)
 
-    lot = asyncio.run(work())
+    try:
+        lot = asyncio.run(work())
+    except StoreUnavailable:
+        complain(
+            "The database did not answer, and whether it credited the amount is not known.\n"
+            f"Repeat the command with '--source-id {source_id}': it is then credited once, whatever happened now."
+        )
+        raise typer.Exit(1) from None
     done = "was credited before: nothing added" if lot.replayed else "credited"
-    say(f"{usd_text(mills_remaining(amount))} USD {done}, lot {lot.lot_id}, expires {lot.expires_at:%Y-%m-%d}")
+    say(f"{Decimal(usd):f} USD {done}, lot {lot.lot_id}, expires {lot.expires_at:%Y-%m-%d}, source id {source_id}")
 
 
 @key_app.command("create")
@@ -77,7 +81,9 @@ def create(
     account: AccountId,
     name: Annotated[str, typer.Argument(help="What to call the key.")],
     quota_usd: Annotated[str | None, typer.Option(help="Its own quota in USD. Without it: unlimited.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. Without it: never.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=36_500, help="Days until it expires. Without it: never.")
+    ] = None,
     model: Annotated[list[str] | None, typer.Option(help="A model it may use; repeat it. Without it: all.")] = None,
 ) -> None:
     """Make an API key. It is shown once, now."""
@@ -103,7 +109,9 @@ def create(
 
 
 @key_app.command("revoke")
-def revoke(key: Annotated[int, typer.Argument(metavar="KEY", help="The key's number, not the key.")]) -> None:
+def revoke(
+    key: Annotated[int, typer.Argument(metavar="KEY", max=MOST_ID, help="The key's number, not the key.")],
+) -> None:
     """Refuse a key from now on, on every node within two seconds."""
 
     async def work() -> bool:
@@ -118,5 +126,5 @@ def _amount(usd: str) -> Quota:
         return quota_from_usd(Decimal(usd))
     except (InvalidOperation, NotAnAmount) as problem:
         reason = str(problem) if isinstance(problem, NotAnAmount) else f"'{usd}' is not a number of USD."
-        complain(f"{reason} Nothing was credited.")
+        complain(f"{reason} Nothing was done.")
         raise typer.Exit(1) from None

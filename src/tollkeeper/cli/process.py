@@ -7,13 +7,14 @@ import logging.config
 import os
 import signal
 import socket
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 import typer
 from granian import Granian
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from rich.table import Table
 
@@ -22,7 +23,7 @@ from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.settings import PREFIX, Secret, description, sources
 
-HEADER_SECONDS = 10
+KILL_AFTER_SECONDS = 30
 
 
 class JsonLines(logging.Formatter):
@@ -30,7 +31,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
-            "time": self.formatTime(record),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -70,7 +71,11 @@ def serve() -> None:
         interface=Interfaces.ASGI,
         workers=chosen.workers,
         websockets=False,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_SECONDS * 1_000),
+        http=HTTPModes.http1,
+        # Granian counts connections here, not requests: idle keep-alive connections are connections too.
+        backpressure=chosen.connections,
+        http1_settings=HTTP1Settings(header_read_timeout=round(chosen.idle_seconds * 1_000)),
+        workers_kill_timeout=KILL_AFTER_SECONDS,
         respawn_failed_workers=True,
         log_dictconfig=LOGGING,
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
@@ -97,7 +102,7 @@ def migrate() -> None:
     # Alembic and SQLAlchemy take 0.4 s and 30 MB to load; every other command does without them.
     from tollkeeper.storage import schema  # noqa: PLC0415
 
-    schema.migrate(settings_or_complain().database_url)
+    schema.migrate(settings_or_complain().database_url.reveal())
     say(f"The schema is at revision {schema.newest_revision()}.")
 
 

@@ -2,7 +2,7 @@
 
 Rules of this file
 1. What the provider reports counts, zeros included, unless it is impossible.
-2. Without a report, what was counted on the way counts; where nothing could be counted, the input alone.
+2. Without a report, what was counted on the way counts: input and output, or the input alone where no output was seen.
 3. A call that was refused before any output costs nothing.
 4. The receipt says which of these applied.
 """
@@ -38,7 +38,6 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     reported: Usage | None = None
     counted: Usage
-    streamed: bool
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -53,10 +52,9 @@ def charge(ending: Ending, seen: Seen, rate: Rate, *, most_tokens: int) -> Charg
         return Charge(Quota(0), Usage(0), UsageSource.NONE)
     if seen.reported is not None and plausible(seen.reported, most_tokens):
         usage, source = seen.reported, UsageSource.PROVIDER
-    elif seen.streamed:
-        usage, source = seen.counted, UsageSource.COUNTED
     else:
-        usage, source = Usage(seen.counted.input_tokens), UsageSource.COUNTED_INPUT
+        usage = seen.counted
+        source = UsageSource.COUNTED if usage.output_tokens else UsageSource.COUNTED_INPUT
     return Charge(rate.charge(usage), usage, source)
 
 

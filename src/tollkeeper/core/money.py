@@ -26,12 +26,14 @@ class NotAnAmount(ValueError):
 
 def quota_from_usd(usd: Decimal) -> Quota:
     """Convert exactly; refuse what would have to be rounded."""
-    return _exact(usd, UNITS_PER_USD, "USD")
-
-
-def quota_from_tokens(quota_tokens: Decimal) -> Quota:
-    """Convert exactly; refuse what would have to be rounded."""
-    return _exact(quota_tokens, UNITS_PER_QUOTA_TOKEN, "quota tokens")
+    if not usd.is_finite() or usd <= 0:
+        raise NotAnAmount(f"{usd} USD is not a positive amount.")
+    units = usd * UNITS_PER_USD
+    if units > MOST:
+        raise NotAnAmount(f"{usd} USD is more than one credit may carry.")
+    if units != units.to_integral_value():
+        raise NotAnAmount(f"{usd} USD has more decimals than a micro-quota can hold.")
+    return Quota(int(units))
 
 
 def mills_remaining(amount: Quota) -> int:
@@ -47,14 +49,3 @@ def mills_used(amount: Quota) -> int:
 def usd_text(mills: int) -> str:
     """`12345` → `12.345`: always three decimals."""
     return f"{mills // 1_000}.{mills % 1_000:03d}"
-
-
-def _exact(entered: Decimal, units_each: int, unit: str) -> Quota:
-    if not entered.is_finite() or entered <= 0:
-        raise NotAnAmount(f"{entered} {unit} is not a positive amount.")
-    units = entered * units_each
-    if units > MOST:
-        raise NotAnAmount(f"{entered} {unit} is more than one credit may carry.")
-    if units != units.to_integral_value():
-        raise NotAnAmount(f"{entered} {unit} has more decimals than a micro-quota can hold.")
-    return Quota(int(units))

@@ -57,7 +57,7 @@ class Rate(msgspec.Struct, frozen=True):
         return Quota((self.exact(usage) * 2 + _SCALE) // (2 * _SCALE))
 
     def ceiling(self, usage: Usage) -> Quota:
-        """Rounded up: enough for this usage and for any smaller one."""
+        """Rounded up: enough for this usage, and for any with less of every kind of token."""
         return Quota(-(-self.exact(usage) // _SCALE))
 
 

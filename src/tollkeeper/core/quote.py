@@ -8,7 +8,7 @@ Rules of this file
 import msgspec
 
 from tollkeeper.core.money import Quota
-from tollkeeper.core.prices import Rate, Usage
+from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 
 
 class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,8 @@ def expected(ask: Ask, limits: OutputLimits) -> Usage:
 
 
 def quote(ask: Ask, limits: OutputLimits, rate: Rate) -> Quota:
-    return rate.ceiling(expected(ask, limits))
+    usage = expected(ask, limits)
+    return _dearest(usage.input_tokens, usage.output_tokens, rate)
 
 
 def most_output_tokens(available: Quota, ask: Ask, rate: Rate) -> int | None:
@@ -47,6 +48,12 @@ def most_output_tokens(available: Quota, ask: Ask, rate: Rate) -> int | None:
     low, high = 0, 1 << 40
     while low < high:
         middle = (low + high + 1) // 2
-        fits = rate.ceiling(Usage(ask.input_tokens, middle * ask.n)) <= available
+        fits = _dearest(ask.input_tokens, middle * ask.n, rate) <= available
         low, high = (middle, high) if fits else (low, middle - 1)
     return low or None
+
+
+def _dearest(input_tokens: int, output_tokens: int, rate: Rate) -> Quota:
+    """Where a cached token costs more than a fresh one, all of the input might turn out cached."""
+    cached_tokens = input_tokens if rate.price.cached > MILLIONTHS else 0
+    return rate.ceiling(Usage(input_tokens, output_tokens, cached_tokens))

@@ -1,17 +1,23 @@
 """Request bodies: read whole, within bounds of size, time and what the process reads at once."""
 
 import asyncio
+from typing import TypeVar
+
+import msgspec
 
 from tollkeeper.core.errors import (
     BadRequest,
     BodyTooLarge,
     CompressedBody,
+    MalformedBody,
     MalformedHeader,
     SlowBody,
     TooMuchInReading,
     UnexpectedBody,
 )
 from tollkeeper.edge.exchange import Exchange
+
+Decoded = TypeVar("Decoded")
 
 
 class BodyReader:
@@ -28,37 +34,43 @@ class BodyReader:
             raise CompressedBody
         if _announced_bytes(exchange) > limit_bytes:
             raise BodyTooLarge(limit_bytes)
-        taken: list[bytes] = []
+        taken = bytearray()
         try:
             async with asyncio.timeout(self._seconds_most):
                 await self._collect(exchange, taken, limit_bytes)
         except TimeoutError:
             raise SlowBody from None
         finally:
-            self._reading_bytes -= sum(map(len, taken))
-        return b"".join(taken)
+            self._reading_bytes -= len(taken)
+        return bytes(taken)
 
     def refuse(self, exchange: Exchange) -> None:
         """Make sure that there is no body."""
         if _announced_bytes(exchange) or exchange.header(b"transfer-encoding"):
             raise UnexpectedBody
 
-    async def _collect(self, exchange: Exchange, taken: list[bytes], limit_bytes: int) -> None:
-        size_bytes = 0
+    async def _collect(self, exchange: Exchange, taken: bytearray, limit_bytes: int) -> None:
         while True:
             message = await exchange.receive()
             if message["type"] == "http.disconnect":
                 raise BadRequest("The connection closed before the body was complete.")
             part: bytes = message.get("body", b"")
-            taken.append(part)
-            size_bytes += len(part)
+            taken += part
             self._reading_bytes += len(part)
-            if size_bytes > limit_bytes:
+            if len(taken) > limit_bytes:
                 raise BodyTooLarge(limit_bytes)
             if self._reading_bytes > self._reading_bytes_most:
                 raise TooMuchInReading
             if not message.get("more_body", False):
                 return
+
+
+def decode_json(body: bytes, into: type[Decoded]) -> Decoded:
+    """The JSON of a body as `into`. What cannot be read, however oddly, is a malformed body."""
+    try:
+        return msgspec.json.decode(body, type=into)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise MalformedBody from None
 
 
 def _announced_bytes(exchange: Exchange) -> int:

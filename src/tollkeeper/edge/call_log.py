@@ -4,12 +4,18 @@ Lines are gathered and written by a thread, so that a slow reader of the log nev
 """
 
 import asyncio
+import logging
 import os
 import re
+import select
+import threading
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 FLUSH_AFTER_SECONDS = 0.1
+CLOSE_SECONDS = 2.0
 BUFFER_BYTES_MOST = 8 * 1024 * 1024
 PATH_CHARACTERS_MOST = 100
 
@@ -20,7 +26,7 @@ _KEY_LIKE = re.compile(r"[A-Za-z0-9_~+=-]{24,}|sk-\w+")
 class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     time: str
     request_id: str
-    address: str
+    address: str | None
     method: str
     path: str
     status: int
@@ -52,28 +58,65 @@ class CallLog:
             self._flushing = asyncio.create_task(self._flush_soon())
 
     async def close(self) -> None:
-        while self._flushing is not None:
-            await self._flushing
+        """Write what is left; a reader that does not read is not waited for."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self._flushing is not None:
+                    await asyncio.shield(self._flushing)
+        except TimeoutError:
+            logging.getLogger(__name__).warning("the reader of the call log does not read; its last lines are lost")
 
     async def _flush_soon(self) -> None:
         try:
             await asyncio.sleep(FLUSH_AFTER_SECONDS)
-            await asyncio.to_thread(_write_whole, self._descriptor, self._take())
+            lines = self._take()
+            try:
+                await _in_a_thread_of_its_own(partial(_write_lines, self._descriptor, lines))
+            except OSError:
+                self._dropped += len(lines)
         finally:
             self._flushing = asyncio.create_task(self._flush_soon()) if self._lines else None
 
-    def _take(self) -> bytes:
+    def _take(self) -> list[bytes]:
         if self._dropped:
             self._lines.append(b'{"dropped_lines":%d}' % self._dropped)
         lines, self._lines, self._buffered_bytes, self._dropped = self._lines, [], 0, 0
-        return b"\n".join(lines) + b"\n"
+        return lines
 
 
 def path_for_log(path: str) -> str:
     return _KEY_LIKE.sub("…", path[: PATH_CHARACTERS_MOST * 2])[:PATH_CHARACTERS_MOST]
 
 
+def _write_lines(descriptor: int, lines: list[bytes]) -> None:
+    """Whole lines, in pieces that a pipe takes at once, so that those of several processes do not mix."""
+    piece = b""
+    for line in lines:
+        if len(piece) + len(line) + 1 > select.PIPE_BUF:
+            _write_whole(descriptor, piece)
+            piece = b""
+        piece += line + b"\n"
+    _write_whole(descriptor, piece)
+
+
 def _write_whole(descriptor: int, text: bytes) -> None:
     view = memoryview(text)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _in_a_thread_of_its_own(work: Callable[[], None]) -> "asyncio.Future[None]":
+    """A daemon thread: one that hangs in a write does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def run() -> None:
+        try:
+            work()
+        except OSError as problem:
+            loop.call_soon_threadsafe(done.set_exception, problem)
+        else:
+            loop.call_soon_threadsafe(done.set_result, None)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done

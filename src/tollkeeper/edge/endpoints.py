@@ -3,10 +3,10 @@
 import msgspec
 
 from tollkeeper.core import balance, catalog
-from tollkeeper.core.errors import MalformedBody, MissingParameter
+from tollkeeper.core.errors import MissingParameter
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.edge import shapes
-from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.body import BodyReader, decode_json
 from tollkeeper.edge.exchange import Exchange, Reply
 from tollkeeper.ports import Balances, Catalog, Clock, Keys
 from tollkeeper.relay.admit import admit, admit_key
@@ -70,10 +70,7 @@ def _note_caller(exchange: Exchange, caller: KeyRecord) -> None:
 
 
 def _key_in(body: bytes) -> str:
-    try:
-        key = msgspec.json.decode(body, type=KeyBody).api_key
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise MalformedBody from None
+    key = decode_json(body, KeyBody).api_key
     if not key:
         raise MissingParameter("api_key")
     return key

@@ -38,7 +38,7 @@ class Exchange:
         self.headers: Iterable[Header] = scope["headers"]
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
-        self.address = Address.MAIN
+        self.address: Address | None = None
         # For the log line alone:
         self.key_id: int | None = None
         self.account_id: int | None = None

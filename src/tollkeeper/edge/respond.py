@@ -6,7 +6,6 @@ This is the only file that knows ASGI's messages.
 import logging
 import os
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
@@ -26,8 +25,12 @@ from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import Exchange, Header, Receive, Reply, Scope, Send
 from tollkeeper.edge.routes import CURRENT, RouteTable
+from tollkeeper.steady import without_content
 
 log = logging.getLogger(__name__)
+
+HEALTH_PATHS = frozenset({"/livez", "/readyz"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 PREFLIGHT = Reply(
     b"",
@@ -69,12 +72,12 @@ class Gateway:
         self._health = health
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in {"/livez", "/readyz"}:
-            await _send(send, self._health_reply(scope["path"]), ())
-            return
         begun = time.perf_counter()
         unix_milliseconds = time.time_ns() // 1_000_000
         exchange = Exchange(scope, receive, str(uuid7(unix_milliseconds, os.urandom(10))))
+        if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
+            await _send(send, self._health_reply(exchange.path), ((b"x-request-id", exchange.request_id.encode()),))
+            return
         reply = await self._reply(exchange)
         await _send(send, reply, ((b"x-request-id", exchange.request_id.encode()),))
         self._call_log.write(_line(exchange, reply, unix_milliseconds, time.perf_counter() - begun))
@@ -82,17 +85,17 @@ class Gateway:
     async def _reply(self, exchange: Exchange) -> Reply:
         style = CURRENT
         try:
-            exchange.address = self._address(exchange)
-            style = self._routes.style(exchange.address, exchange.path)
-            if exchange.method == "OPTIONS" and exchange.path.startswith(("/v1/", "/v2/")):
+            exchange.address = address = self._address(exchange)
+            style = self._routes.style(address, exchange.path)
+            if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(("/v1/", "/v2/")):
                 return PREFLIGHT
-            route = self._routes.find(exchange.address, exchange.path, exchange.method)
+            route = self._routes.find(address, exchange.path, exchange.method)
             reply = await route.endpoint(exchange, self._services)
             return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
         except GatewayError as problem:
             refusal = problem
         except Exception as problem:  # The edge must survive: one broken call is one 500.
-            log.error("call %s failed: %s", exchange.request_id, _without_content(problem))
+            log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
         exchange.code = refusal.code
         headers = (*style.headers, *_refusal_headers(refusal))
@@ -140,7 +143,7 @@ def _line(exchange: Exchange, reply: Reply, unix_milliseconds: int, seconds: flo
         time=at.isoformat(timespec="milliseconds"),
         request_id=exchange.request_id,
         address=exchange.address,
-        method=exchange.method,
+        method=exchange.method if exchange.method in METHODS else "other",
         path=path_for_log(exchange.path),
         status=reply.status,
         milliseconds=round(seconds * 1_000, 2),
@@ -150,10 +153,3 @@ def _line(exchange: Exchange, reply: Reply, unix_milliseconds: int, seconds: flo
         account_id=exchange.account_id,
         code=exchange.code,
     )
-
-
-def _without_content(problem: Exception) -> str:
-    """Kind and place of an exception. Its message is left out: it may quote what a caller sent."""
-    frames = traceback.extract_tb(problem.__traceback__)
-    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
-    return f"{type(problem).__qualname__} at {places}"

@@ -1,14 +1,11 @@
 """Run jobs again and again; one that fails is told and tried again at its next turn."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from tollkeeper.core.errors import StoreUnavailable
-
-log = logging.getLogger(__name__)
+from tollkeeper.steady import survive
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -26,10 +23,5 @@ async def run_forever(jobs: list[Job]) -> None:
 
 async def _repeat(job: Job) -> None:
     while True:
-        try:
-            await job.run()
-        except StoreUnavailable:
-            log.warning("job %s waits: a store is out of reach", job.name)
-        except Exception as problem:  # A worker must survive one bad job; its message may quote data, so only its kind.
-            log.error("job %s failed: %s", job.name, type(problem).__qualname__)
+        await survive(f"job {job.name}", job.run)
         await asyncio.sleep(job.every_seconds)

@@ -1,5 +1,7 @@
 """Accounts and their quota in PostgreSQL."""
 
+from typing import Any
+
 import asyncpg
 
 from tollkeeper.core.balance import Standing
@@ -9,9 +11,9 @@ from tollkeeper.storage.database import Database
 from tollkeeper.storage.treasury import take_in
 
 STANDING = """
-select coalesce(sum(l.remaining) filter (where l.key_id is null), 0)::bigint as free_lots,
-       coalesce(sum(l.remaining) filter (where l.key_id = k.id), 0)::bigint as lots_bound_to_key,
-       coalesce(sum(l.remaining) filter (where l.key_id <> k.id), 0)::bigint as lots_bound_elsewhere,
+select coalesce(sum(l.remaining) filter (where l.key_id is null), 0) as free_lots,
+       coalesce(sum(l.remaining) filter (where l.key_id = k.id), 0) as lots_bound_to_key,
+       coalesce(sum(l.remaining) filter (where l.key_id <> k.id), 0) as lots_bound_elsewhere,
        b.debt, b.used as account_used, k.quota as key_quota, kb.used as key_used, kb.held as key_held
 from api_key k
 join account_books b on b.account_id = k.account_id
@@ -32,7 +34,9 @@ class SqlBalances:
         row = await self._database.row(STANDING, key_id)
         if row is None:
             raise NotOnFile(f"There is no key {key_id}.")
-        return Standing(**row)
+        # Sums of BIGINT are NUMERIC: they cannot overflow.
+        figures: dict[str, Any] = {name: None if figure is None else int(figure) for name, figure in row.items()}
+        return Standing(**figures)
 
 
 class SqlAccountDesk:

@@ -11,6 +11,7 @@ import logging
 from pathlib import Path
 
 from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.steady import survive
 from tollkeeper.storage import workers
 from tollkeeper.storage.database import Database
 from tollkeeper.storage.journal import Journal
@@ -44,11 +45,10 @@ class Bookkeeper:
     async def live(self) -> None:
         """Begin a life, and another after each that is fenced, until cancelled."""
         while True:
-            try:
-                self._ledger = life = await self._begin()
-            except StoreUnavailable:
+            if not await survive("beginning of a worker's life", self._begin):
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
+            life = self.ledger
             await workers.beat_until_fenced(self._database, self._worker_id)
             log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)
             self._ledger = None
@@ -62,11 +62,11 @@ class Bookkeeper:
             with contextlib.suppress(StoreUnavailable):
                 await workers.end(self._database, self._worker_id)
 
-    async def _begin(self) -> SqlLedger:
+    async def _begin(self) -> None:
         self._worker_id = await workers.register(self._database, self._node)
         journal = Journal(self._journal_folder, f"worker-{self._worker_id}")
         ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
         closed = await replay(ledger, self._journal_folder)
         if closed:
             log.warning("%d calls of an earlier worker were settled from its journal", closed)
-        return ledger
+        self._ledger = ledger

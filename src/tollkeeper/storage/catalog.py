@@ -1,12 +1,12 @@
 """The catalog in PostgreSQL, and the snapshot of it that a node keeps in memory."""
 
-import asyncio
 from collections.abc import Sequence
 
 import asyncpg
 
 from tollkeeper.core.catalog import Kind, Model
 from tollkeeper.ports import AlreadyOnFile, NewModel, NewProviderAccount, NotOnFile
+from tollkeeper.storage.ask_once import AskOnce
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges
 from tollkeeper.storage.database import Database
@@ -37,24 +37,25 @@ class SqlCatalog:
         self._changes = changes
         self._snapshot: Sequence[Model] | None = None
         self._changes_heard = 0
-        self._reading = asyncio.Lock()
+        self._reads: AskOnce[Sequence[Model]] = AskOnce()
         changes.tell(self._hear)
 
     async def models(self) -> Sequence[Model]:
         if self._snapshot is not None and self._changes.fresh:
             return self._snapshot
-        async with self._reading:
-            if self._snapshot is not None and self._changes.fresh:
-                return self._snapshot
-            heard_before = self._changes_heard
-            models = [_model(row) for row in await self._database.rows(MODELS)]
-            if heard_before == self._changes_heard:
-                self._snapshot = models
-            return models
+        return await self._reads.ask("models", self._read)
+
+    async def _read(self) -> Sequence[Model]:
+        heard_before = self._changes_heard
+        models = [_model(row) for row in await self._database.rows(MODELS)]
+        if heard_before == self._changes_heard:
+            self._snapshot = models
+        return models
 
     def _hear(self, change: Change) -> None:
         if change is FORGET_ALL or change.kind == "catalog":
             self._changes_heard += 1
+            self._reads.forget_all()
             self._snapshot = None
 
 

@@ -19,6 +19,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.steady import survive
 from tollkeeper.storage.database import Database
 
 CHANNEL = "tollkeeper:changes"
@@ -39,8 +40,10 @@ FORGET_ALL = Change("all", 0)
 LOOK = """
 select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, ledger_now() as now,
        (select coalesce(json_agg(json_build_array(id, kind, subject) order by id), '[]')
-        from change where transaction_id >= $1::text::xid8)::text as changes
+        from (select * from change where transaction_id >= $1::text::xid8 order by id limit $2) news)::text as changes
 """
+# A flood of changes is not worth hearing one by one: beyond this, everything is read afresh.
+CHANGES_MOST = 10_000
 # A first look forgets everything, so it needs no row of the feed: only where the feed stands.
 END_OF_TIME = str(2**64 - 1)
 
@@ -54,7 +57,7 @@ class Changes:
         self._database = database
         self._listeners: list[Callable[[Change], None]] = []
         self._look_now = asyncio.Event()
-        self._horizon: str | None = None
+        self._horizon: int | None = None
         self._seen: set[int] = set()
         self._fresh_until = float("-inf")
         self._epoch: datetime | None = None
@@ -79,30 +82,36 @@ class Changes:
         """Look again and again, until cancelled."""
         while True:
             self._look_now.clear()
-            try:
-                await self.look()
-            except StoreUnavailable:
-                log.warning("change feed out of reach; snapshots are not used until it answers")
+            await survive("change feed", self.look)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look_now.wait(), LOOK_EVERY_SECONDS)
 
     async def look(self) -> None:
         begun = time.monotonic()
-        forgotten = begun - self._fresh_until > FORGET_AFTER_SECONDS
-        found = await self._database.row(LOOK, self._horizon or END_OF_TIME)
+        since = self._horizon if begun - self._fresh_until < FORGET_AFTER_SECONDS else None
+        found = await self._database.row(LOOK, END_OF_TIME if since is None else str(since), CHANGES_MOST + 1)
         rows = decode_changes(found["changes"])
-        if self._horizon is None or forgotten:
+        horizon = int(found["horizon"])
+        # A horizon that went back is another server: after a failover that lost transactions, nothing is certain.
+        if since is None or horizon < since or len(rows) > CHANGES_MOST or self._slept(begun, found["now"]):
             self._announce(FORGET_ALL)
         else:
             for change_id, kind, subject in rows:
                 if change_id not in self._seen:
                     self._announce(Change(kind, subject))
-        self._horizon = found["horizon"]
+        self._horizon = horizon
         self._seen = {change_id for change_id, _, _ in rows}
         # The answer's time lies between asking and now; the middle is the best guess.
         middle = (begun + time.monotonic()) / 2
         self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
         self._fresh_until = begun + FRESH_FOR_SECONDS
+
+    def _slept(self, begun: float, database_now: datetime) -> bool:
+        """Whether more time went by than our own clock says: it stands still while a machine is suspended."""
+        if self._epoch is None:
+            return False
+        expected = self._epoch + timedelta(seconds=begun)
+        return database_now - expected > timedelta(seconds=FORGET_AFTER_SECONDS)
 
     def _announce(self, change: Change) -> None:
         for listener in self._listeners:

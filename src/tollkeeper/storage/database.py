@@ -1,7 +1,8 @@
 """The connection to PostgreSQL: one pool per process, least privilege, bounded waits.
 
 Rules of this file
-1. Every session takes on the role of the part it serves, whatever the login could do.
+1. Every session takes on the role of the part it serves. (It could put it off again: give each part a login of its own
+   that is a member of no other role.)
 2. A database that is away, frozen or out of connections becomes `StoreUnavailable` within `patience_seconds`.
 """
 
@@ -16,17 +17,11 @@ import asyncpg
 from tollkeeper import __version__
 from tollkeeper.core.errors import StoreUnavailable
 
-OUT_OF_REACH = (
-    OSError,
-    TimeoutError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.QueryCanceledError,
-)
+# Classes of SQLSTATE that speak of the server and our way to it, not of what we asked: connection, authorisation,
+# no such database, resources, operator intervention, system errors.
+AWAY_CLASSES = {"08", "28", "3D", "53", "57", "58"}
+# Read-only after a failover, lock not available, serialization failure, deadlock.
+AWAY_STATES = {"25006", "55P03", "40001", "40P01"}
 
 
 class Part(StrEnum):
@@ -56,7 +51,6 @@ class Database:
             min_size=0,
             max_size=self._connections,
             timeout=self._patience_seconds,
-            command_timeout=self._patience_seconds,
             reset=_leave_as_it_is,
             server_settings={
                 "role": self._part.value,
@@ -72,18 +66,30 @@ class Database:
             return
         try:
             await asyncio.wait_for(self._pool.close(), self._patience_seconds)
-        except OUT_OF_REACH:
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             self._pool.terminate()
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[asyncpg.Connection]:
+    async def session(self, *, patience_seconds: float | None = None) -> AsyncIterator[asyncpg.Connection]:
+        """One connection for a bounded time."""
+        patience_seconds = patience_seconds or self._patience_seconds
         if self._pool is None:
             raise StoreUnavailable
         try:
-            async with self._pool.acquire(timeout=self._patience_seconds) as connection:
-                yield connection
-        except OUT_OF_REACH as problem:
-            raise StoreUnavailable from problem
+            async with asyncio.timeout(patience_seconds):
+                connection = await self._pool.acquire()
+                try:
+                    yield connection
+                except asyncio.CancelledError:
+                    # The statement under way would be waited for, and a frozen server never answers.
+                    connection.terminate()
+                    raise
+                finally:
+                    await self._pool.release(connection)
+        except Exception as problem:
+            if is_away(problem):
+                raise StoreUnavailable from problem
+            raise
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
@@ -98,3 +104,13 @@ class Database:
         async with self.session() as connection:
             found: list[Any] = await connection.fetch(sql, *values)
             return found
+
+
+def is_away(problem: Exception) -> bool:
+    """Whether this says that the database cannot be had, rather than that we asked it something wrong."""
+    if isinstance(problem, asyncpg.PostgresError):
+        state = problem.sqlstate or ""
+        return state[:2] in AWAY_CLASSES or state in AWAY_STATES
+    if isinstance(problem, asyncpg.InterfaceError):
+        return "clos" in str(problem)
+    return isinstance(problem, OSError | TimeoutError | asyncpg.InternalClientError)

@@ -6,7 +6,6 @@ Rules of this file
 3. What was read before a change came in is not filed after it.
 """
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -14,6 +13,7 @@ import asyncpg
 
 from tollkeeper.core.keys import KeyRecord, Peppers, has_key_form
 from tollkeeper.ports import NewKey, NotOnFile
+from tollkeeper.storage.ask_once import AskOnce
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges
 from tollkeeper.storage.database import Database
@@ -29,6 +29,8 @@ CREATE = """
 insert into api_key (account_id, name, pepper_version, digest, hint, quota, only_models, expires_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8) returning id
 """
+
+UNKNOWN_MODEL = "select named from unnest($1::text[]) named where not exists (select from model where id = named)"
 
 REVOKE = """
 update api_key set revoked_at = ledger_now() where id = $1 and revoked_at is null returning id
@@ -47,7 +49,7 @@ class SqlKeys:
         self._by_key: dict[int, bytes] = {}
         self._by_account: dict[int, set[bytes]] = {}
         self._changes_heard = 0
-        self._asking: dict[bytes, asyncio.Task[KeyRecord | None]] = {}
+        self._lookups: AskOnce[KeyRecord | None] = AskOnce()
         changes.tell(self._hear)
 
     async def find(self, key: str) -> KeyRecord | None:
@@ -59,17 +61,7 @@ class SqlKeys:
             if known is not None:
                 self._snapshots.move_to_end(digests[0])
                 return known
-        return await self._ask_once(digests)
-
-    async def _ask_once(self, digests: Sequence[bytes]) -> KeyRecord | None:
-        """However many calls come with one unknown key, ask the database for it once at a time."""
-        asking = self._asking.get(digests[0])
-        if asking is None:
-            asking = asyncio.create_task(self._ask(digests))
-            self._asking[digests[0]] = asking
-            asking.add_done_callback(lambda _: self._asking.pop(digests[0], None))
-        # Shielded: one caller who hangs up must not take the answer from the others.
-        return await asyncio.shield(asking)
+        return await self._lookups.ask(digests[0], lambda: self._ask(digests))
 
     async def _ask(self, digests: Sequence[bytes]) -> KeyRecord | None:
         heard_before = self._changes_heard
@@ -100,6 +92,7 @@ class SqlKeys:
 
     def _hear(self, change: Change) -> None:
         self._changes_heard += 1
+        self._lookups.forget_all()
         if change is FORGET_ALL:
             for filed in (self._snapshots, self._by_key, self._by_account):
                 filed.clear()
@@ -133,6 +126,9 @@ class SqlKeyDesk:
                 )
             except asyncpg.ForeignKeyViolationError:
                 raise NotOnFile(f"There is no account {key.account_id}.") from None
+            unknown = await connection.fetchval(UNKNOWN_MODEL, list(key.only_models or ()))
+            if unknown is not None:
+                raise NotOnFile(f"There is no model '{unknown}'.")
             detail = {"account": key.account_id, "name": key.name, "quota": key.quota}
             await audit(connection, actor, "key.create", f"key:{key_id}", detail)
         return key_id

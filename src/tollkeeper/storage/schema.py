@@ -13,7 +13,7 @@ def migrate(database_url: str) -> None:
     """Apply every migration that the database lacks. Blocks; run it outside an event loop."""
     config = _config()
     # ConfigParser reads % as interpolation, and URLs have percent-escapes.
-    config.set_main_option("sqlalchemy.url", _for_alembic(database_url).replace("%", "%%"))
+    config.set_main_option("sqlalchemy.url", database_url.replace("%", "%%"))
     command.upgrade(config, "head")
 
 
@@ -25,8 +25,3 @@ def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config
-
-
-def _for_alembic(database_url: str) -> str:
-    scheme, separator, rest = database_url.partition("://")
-    return f"postgresql+asyncpg{separator}{rest}" if scheme in {"postgres", "postgresql"} else database_url

@@ -1,14 +1,12 @@
 """Workers: one row for each life of a process that owns holds, kept alive by heartbeats on the database's clock."""
 
 import asyncio
-import logging
 
-from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.steady import survive
 from tollkeeper.storage.database import Database
 
 HEARTBEAT_SECONDS = 5.0
-
-log = logging.getLogger(__name__)
+BEAT = "update worker set heartbeat_at = now() where id = $1 returning fenced_at"
 
 
 async def register(database: Database, node: str) -> int:
@@ -20,16 +18,15 @@ async def register(database: Database, node: str) -> int:
 
 async def beat_until_fenced(database: Database, worker_id: int) -> None:
     """Say "alive" again and again."""
-    while True:
-        try:
-            row = await database.row(
-                "update worker set heartbeat_at = now() where id = $1 returning fenced_at", worker_id
-            )
-        except StoreUnavailable:
-            log.warning("heartbeat not written: the database is out of reach")
-        else:
-            if row["fenced_at"] is not None:
-                return
+    fenced = False
+
+    async def once() -> None:
+        nonlocal fenced
+        row = await database.row(BEAT, worker_id)
+        fenced = row["fenced_at"] is not None
+
+    while not fenced:
+        await survive("worker's heartbeat", once)
         await asyncio.sleep(HEARTBEAT_SECONDS)
 
 

@@ -7,23 +7,11 @@
 --    may write them, or lots, directly: quota moves only through functions of this schema, which run as its owner.
 -- 3. Time is ledger_now(), which tests may replace.
 
--- Roles ------------------------------------------------------------------------------------------------------------
--- Group roles without login: a deployment's own users become members of them. They belong to the whole cluster,
--- so another database may have made them already.
-do $$
-declare
-    part text;
-begin
-    foreach part in array array['gateway', 'console', 'worker'] loop
-        begin
-            execute format('create role tollkeeper_%s nologin', part);
-        exception when duplicate_object or unique_violation then
-            null;
-        end;
-    end loop;
-end $$;
-
+-- The roles tollkeeper_gateway, _console and _worker are groups without login, made before the first migration; a
+-- deployment's own users become members of them. Everything here belongs to tollkeeper_migrations.
 grant usage on schema tollkeeper to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
+-- Functions are for those to whom they are granted, not for everybody as is PostgreSQL's custom.
+alter default privileges revoke execute on functions from public;
 
 -- Time -------------------------------------------------------------------------------------------------------------
 create function ledger_now() returns timestamptz
@@ -36,37 +24,25 @@ return now();
 create table change (
     id             bigint generated always as identity primary key,
     transaction_id xid8 not null default pg_current_xact_id(),
-    at             timestamptz not null default now(),
+    at             timestamptz not null default clock_timestamp(),
     kind           text not null check (kind in ('key', 'account', 'catalog', 'pool')),
     subject        bigint not null
 );
 create index change_by_transaction on change (transaction_id);
+create index change_by_time on change (at);
 
-create function record_change(kind text, subject bigint) returns void
+create function record_rows() returns trigger
 language plpgsql security definer set search_path = tollkeeper, pg_temp
-as $$
-begin
-    insert into change (kind, subject) values (record_change.kind, record_change.subject);
-    -- The feed cleans itself: a reader that was away for longer drops its snapshots whole.
-    delete from change where id in (
-        select id from change where at < now() - interval '1 hour' order by id limit 100 for update skip locked);
-end $$;
+as $$ begin insert into change (kind, subject) select tg_argv[0], id from gone; return null; end $$;
 
-create function record_row_change() returns trigger
+create function record_table() returns trigger
 language plpgsql security definer set search_path = tollkeeper, pg_temp
-as $$
-begin
-    perform record_change(tg_argv[0], case when tg_argv[0] in ('key', 'account') then old.id else 0 end);
-    return null;
-end $$;
+as $$ begin insert into change (kind, subject) values (tg_argv[0], 0); return null; end $$;
 
-create function record_table_change() returns trigger
-language plpgsql security definer set search_path = tollkeeper, pg_temp
-as $$
-begin
-    perform record_change(tg_argv[0], 0);
-    return null;
-end $$;
+-- The feed keeps an hour: a reader that was away for longer drops its snapshots whole.
+create function trim_changes() returns void
+language sql security definer set search_path = tollkeeper, pg_temp
+as $$ delete from change where at < now() - interval '1 hour' $$;
 
 -- Accounts ---------------------------------------------------------------------------------------------------------
 create table account_group (
@@ -128,17 +104,21 @@ create trigger open_books after insert on api_key
     referencing new table as fresh for each statement execute function open_key_books();
 
 -- New keys and accounts are in nobody's snapshot, so only updates and deletions are news.
-create trigger tell_nodes after update or delete on account
-    for each row execute function record_row_change('account');
-create trigger tell_nodes after update or delete on api_key
-    for each row execute function record_row_change('key');
+create trigger tell_of_update after update on account
+    referencing old table as gone for each statement execute function record_rows('account');
+create trigger tell_of_delete after delete on account
+    referencing old table as gone for each statement execute function record_rows('account');
+create trigger tell_of_update after update on api_key
+    referencing old table as gone for each statement execute function record_rows('key');
+create trigger tell_of_delete after delete on api_key
+    referencing old table as gone for each statement execute function record_rows('key');
 
 -- Lots -------------------------------------------------------------------------------------------------------------
 create table lot (
     id          bigint generated always as identity primary key,
     account_id  bigint not null references account,
     key_id      bigint references api_key,
-    granted     bigint not null check (granted > 0),
+    granted     bigint not null check (granted between 1 and 1152921504606846976),
     remaining   bigint not null check (remaining between 0 and granted),
     source      text not null check (source ~ '^[a-z_]{1,32}$'),
     source_id   text not null check (char_length(source_id) between 1 and 128),
@@ -199,11 +179,11 @@ create table price (
 );
 
 create trigger tell_nodes after insert or update or delete or truncate on account_group
-    for each statement execute function record_table_change('catalog');
+    for each statement execute function record_table('catalog');
 create trigger tell_nodes after insert or update or delete or truncate on model
-    for each statement execute function record_table_change('catalog');
+    for each statement execute function record_table('catalog');
 create trigger tell_nodes after insert or update or delete or truncate on price
-    for each statement execute function record_table_change('catalog');
+    for each statement execute function record_table('catalog');
 
 -- Provider accounts ------------------------------------------------------------------------------------------------
 -- key_envelope is sealed for this very name: a name never changes, and an envelope moved to another row won't open.
@@ -216,7 +196,7 @@ create table provider_account (
     created_at   timestamptz not null default ledger_now()
 );
 create trigger tell_nodes after insert or update or delete or truncate on provider_account
-    for each statement execute function record_table_change('pool');
+    for each statement execute function record_table('pool');
 
 -- Nodes ------------------------------------------------------------------------------------------------------------
 create table node (
@@ -240,8 +220,8 @@ create table audit (
 
 create function audit_hash(before bytea, entry audit) returns bytea
 language sql immutable set timezone = 'UTC' set datestyle = 'ISO'
-return sha256(before || convert_to(concat_ws(
-    E'\x1f', entry.id, entry.at, entry.actor, entry.action, entry.subject, entry.detail), 'UTF8'));
+return sha256(before || convert_to(jsonb_build_array(
+    entry.id, entry.at, entry.actor, entry.action, entry.subject, entry.detail)::text, 'UTF8'));
 
 create function append_audit(actor text, action text, subject text, detail jsonb) returns void
 language plpgsql security definer set search_path = tollkeeper, pg_temp
@@ -263,7 +243,6 @@ begin
 end $$;
 
 -- Grants -----------------------------------------------------------------------------------------------------------
-revoke execute on all functions in schema tollkeeper from public;
 grant execute on function ledger_now() to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
 grant execute on function credit_lot(bigint, bigint, text, text, smallint) to tollkeeper_console, tollkeeper_worker;
 grant execute on function append_audit(text, text, text, jsonb) to tollkeeper_console, tollkeeper_worker;
@@ -272,6 +251,7 @@ grant execute on function audit_hash(bytea, audit) to tollkeeper_worker;
 grant select on change, account_group, account, account_books, api_key, key_books, lot, model, price,
     provider_account, node to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
 grant insert, update on node to tollkeeper_gateway, tollkeeper_worker;
+grant execute on function trim_changes() to tollkeeper_gateway, tollkeeper_worker;
 
 grant insert on account, api_key, model, price, provider_account to tollkeeper_console;
 grant update (name, group_name, disabled_at) on account to tollkeeper_console;

@@ -583,7 +583,6 @@ as $$
 $$;
 
 -- Grants ---------------------------------------------------------------------------------------------------------------
-revoke execute on all functions in schema tollkeeper from public;
 grant execute on function
     hold_batch(bigint, uuid[], smallint[], bigint[], bigint[], bigint[], bigint[], bigint[], bigint[], integer[]),
     settle_batch(uuid[], bigint[], bigint[], bigint[], bigint[], bigint[], text[], text[], text[]),

@@ -1,0 +1,29 @@
+"""Work that must go on: what fails is told by kind and place, and tried again at its next turn."""
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+
+from tollkeeper.core.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+
+async def survive(name: str, step: Callable[[], Awaitable[object]]) -> bool:
+    """Run one step; whether it succeeded. Nothing but cancellation ends the work that calls this again and again."""
+    try:
+        await step()
+    except StoreUnavailable:
+        log.warning("%s waits: a store is out of reach", name)
+    except Exception as problem:  # Whatever it is, the next turn may go well.
+        log.error("%s failed: %s", name, without_content(problem))
+    else:
+        return True
+    return False
+
+
+def without_content(problem: Exception) -> str:
+    """Kind and place of an exception. Its message is left out: it may quote what a caller sent."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(problem).__qualname__} at {places}"
