@@ -92,7 +92,8 @@ async def test_a_life_that_ends_in_order_leaves_nothing(office: Office) -> None:
 
 async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(office: Office) -> None:
     bookkeeper, living = await office.a_life()
-    streamed, finished = office.an_order(), office.an_order()
+    streamed, finished, unheard = office.an_order(), office.an_order(), office.an_order(20_000_000)
+    await bookkeeper.ledger.hold(unheard)
     for order in (streamed, finished):
         await bookkeeper.ledger.hold(order)
         noted = Charge(Quota(123), Usage(10, 113), UsageSource.JOURNAL)
@@ -113,6 +114,8 @@ async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(offi
     partly, wholly = await office.receipt(streamed), await office.receipt(finished)
     assert (partly["charged"], partly["ending"], partly["usage_source"]) == (123, "owner_died", "journal")
     assert (wholly["charged"], wholly["ending"]) == (700, "completed")
+    unknown = await office.receipt(unheard)
+    assert (unknown["charged"], unknown["usage_source"]) == (RATE.charge(Usage(10)), "counted_input")
     await office.let_die(living)
     await successor.close()
     assert list(office.folder.iterdir()) == []

@@ -16,7 +16,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.storage.ledger_benches import a_settlement, an_order
 from tollkeeper.storage.journal import Journal
-journal = Journal(Path(sys.argv[1]), "doomed")
+journal = Journal(Path(sys.argv[1]), 7)
 for number in range(100):
     journal.write(a_settlement(an_order(1, 1, number), number))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -24,39 +24,41 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_living_workers_journal_is_nobody_elses(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "alive")
+    journal = Journal(tmp_path, 7)
     journal.write(a_settlement(an_order(1, 1, 5), 5))
     assert list(orphaned(tmp_path)) == []
 
 
 def test_what_a_killed_worker_wrote_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=False, cwd=Path(__file__).parents[2])
-    [(_, settlements)] = list(orphaned(tmp_path))
-    assert [settlement.charge.amount for settlement in settlements] == list(range(100))
+    [orphan] = orphaned(tmp_path)
+    assert orphan.worker_id == 7
+    assert [settlement.charge.amount for settlement in orphan.settlements] == list(range(100))
 
 
 def test_the_last_line_of_a_call_counts(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "one")
+    journal = Journal(tmp_path, 7)
     order = an_order(1, 1, 50)
     journal.write(a_settlement(order, 10, Ending.OWNER_DIED))
     journal.write(a_settlement(order, 30))
     journal.close()
-    [(_, [settlement])] = list(orphaned(tmp_path))
+    [orphan] = orphaned(tmp_path)
+    [settlement] = orphan.settlements
     assert (settlement.charge.amount, settlement.ending) == (30, Ending.COMPLETED)
 
 
 def test_a_torn_last_line_is_left_to_the_sweeper(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "one")
+    journal = Journal(tmp_path, 7)
     journal.write(a_settlement(an_order(1, 1, 5), 5))
     journal.close()
     [file] = tmp_path.iterdir()
     file.write_bytes(file.read_bytes() + file.read_bytes()[:50])
-    [(_, settlements)] = list(orphaned(tmp_path))
-    assert len(settlements) == 1
+    [orphan] = orphaned(tmp_path)
+    assert len(orphan.settlements) == 1
 
 
 def test_a_journal_whose_calls_are_booked_leaves_nothing(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "one")
+    journal = Journal(tmp_path, 7)
     order = an_order(1, 1, 5)
     journal.write(a_settlement(order, 5))
     journal.booked(order.request_id)
@@ -66,7 +68,7 @@ def test_a_journal_whose_calls_are_booked_leaves_nothing(tmp_path: Path) -> None
 
 def test_full_segments_are_removed_once_they_are_booked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
-    journal = Journal(tmp_path, "one")
+    journal = Journal(tmp_path, 7)
     orders = [an_order(1, 1, 5) for _ in range(50)]
     for order in orders:
         journal.write(a_settlement(order, 5))
@@ -77,7 +79,7 @@ def test_full_segments_are_removed_once_they_are_booked(tmp_path: Path, monkeypa
 
 
 def test_a_journal_holds_no_content_and_is_for_its_owner_only(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "own", "one")
+    journal = Journal(tmp_path / "own", 7)
     journal.write(a_settlement(an_order(1, 1, 5), 5))
     [file] = (tmp_path / "own").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600

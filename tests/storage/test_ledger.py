@@ -51,9 +51,8 @@ async def bench(
     await customers.a_model()
     database = Database(settings.database_url, Part.WORKER, connections=4, patience_seconds=10)
     await database.open()
-    ledger = SqlLedger(
-        database, await register(database, "test"), Journal(tmp_path / "journal", "test"), patience_seconds=10
-    )
+    worker_id = await register(database, "test")
+    ledger = SqlLedger(database, worker_id, Journal(tmp_path / "journal", worker_id), patience_seconds=10)
     yield SqlBench(ledger, SqlTreasury(database), SqlBalances(database), owner)
     # Tests that let time pass leave holds behind that are long due.
     for settlement in await SqlOrphans(database).find():

@@ -1,21 +1,24 @@
 """The ledger of one process through its lives: registered, predecessors' journals replayed, kept alive, closed.
 
 Rules of this file
-1. No hold is taken before the journals of this host's dead workers are replayed.
+1. No hold is taken before everything that this host's dead workers left open is settled.
 2. A life that was fenced is over: its calls end, and a new life begins with a new number.
 """
 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 
 from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.ports import Settlement
 from tollkeeper.steady import survive
 from tollkeeper.storage import workers
 from tollkeeper.storage.database import Database
-from tollkeeper.storage.journal import Journal
-from tollkeeper.storage.ledger import SqlLedger, replay
+from tollkeeper.storage.journal import Journal, orphaned
+from tollkeeper.storage.ledger import SqlLedger
+from tollkeeper.storage.orphans import SqlOrphans
 
 RETRY_SECONDS = 1.0
 
@@ -64,9 +67,25 @@ class Bookkeeper:
 
     async def _begin(self) -> None:
         self._worker_id = await workers.register(self._database, self._node)
-        journal = Journal(self._journal_folder, f"worker-{self._worker_id}")
+        journal = Journal(self._journal_folder, self._worker_id)
         ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
-        closed = await replay(ledger, self._journal_folder)
+        closed = await self._replay(ledger)
         if closed:
-            log.warning("%d calls of an earlier worker were settled from its journal", closed)
+            log.warning("%d calls of earlier workers on this host were settled", closed)
         self._ledger = ledger
+
+    async def _replay(self, ledger: SqlLedger) -> int:
+        """Settle what dead workers of this host left: from their journals, and what those do not know from the rest."""
+        closed, orphans = 0, SqlOrphans(self._database)
+        for orphan in orphaned(self._journal_folder):
+            closed += await _settle_all(ledger, orphan.settlements)
+            await workers.end(self._database, orphan.worker_id)
+            closed += await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
+            orphan.path.unlink()
+        return closed
+
+
+async def _settle_all(ledger: SqlLedger, settlements: Iterable[Settlement]) -> int:
+    """How many of them were still open. One that the database will not take is left to the sweeper."""
+    done = await asyncio.gather(*map(ledger.settle, settlements), return_exceptions=True)
+    return done.count(True)

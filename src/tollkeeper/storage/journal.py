@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -56,9 +57,9 @@ class Segment:
 class Journal:
     """The segments of one worker."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, worker_id: int) -> None:
         self._folder = folder
-        self._name = name
+        self._worker_id = worker_id
         self._number = 0
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._segments = [self._new_segment()]
@@ -85,21 +86,26 @@ class Journal:
 
     def _new_segment(self) -> Segment:
         self._number += 1
-        return Segment(self._folder / f"{self._name}-{self._number:06d}.journal")
+        return Segment(self._folder / f"{self._worker_id}-{self._number:06d}.journal")
 
 
-def orphaned(folder: Path) -> Iterator[tuple[Path, list[Settlement]]]:
-    """The files whose owners are dead, each with the last settlement of every call in it.
+class Orphan(NamedTuple):
+    """A file whose owner is dead, with the last settlement of every call in it."""
 
-    A file stays locked by this process while it is being handled, and until it is removed.
-    """
+    path: Path
+    worker_id: int
+    settlements: list[Settlement]
+
+
+def orphaned(folder: Path) -> Iterator[Orphan]:
+    """Every file that can be locked. It stays locked by this process while it is being handled."""
     for path in sorted(folder.glob("*.journal")):
         with suppress(FileNotFoundError), path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            yield path, list(_settlements(file.read()))
+            yield Orphan(path, int(path.name.partition("-")[0]), list(_settlements(file.read())))
 
 
 def _settlements(text: bytes) -> Iterator[Settlement]:

@@ -9,7 +9,6 @@ Rules of this file
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
@@ -22,7 +21,7 @@ from tollkeeper.core.prices import Usage
 from tollkeeper.ports import Extension, HoldOrder, Outcome, Progress, Settlement, Verdict
 from tollkeeper.storage.batch import BadRow, Batcher
 from tollkeeper.storage.database import Database
-from tollkeeper.storage.journal import Journal, orphaned
+from tollkeeper.storage.journal import Journal
 
 HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"
@@ -112,16 +111,6 @@ class SqlLedger:
             raise BadRow(str(problem)) from problem
         except asyncpg.DataError as problem:
             raise BadRow("a value does not fit its column") from problem
-
-
-async def replay(ledger: SqlLedger, folder: Path) -> int:
-    """Settle what dead workers of this host left in their journals; how many calls that closed."""
-    closed = 0
-    for path, settlements in orphaned(folder):
-        done = await asyncio.gather(*map(ledger.settle, settlements), return_exceptions=True)
-        closed += done.count(True)
-        path.unlink()
-    return closed
 
 
 def void(order: HoldOrder, attempts: tuple[Mapping[str, object], ...] = ()) -> Settlement:

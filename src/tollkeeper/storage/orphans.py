@@ -12,16 +12,19 @@ from tollkeeper.storage.database import Database
 JOURNAL_SECONDS = 30
 ORPHANS_AT_ONCE = 1_000
 
-FIND = """
+HOLDS = """
 select h.request_id, h.account_id, h.amount, h.input_count, h.output_count, h.group_millionths, p.id as price_id,
        p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
 from hold h
 join worker w on w.id = h.worker_id
 join price p on p.id = h.price_id
 where h.closed_at is null
-  and (least(w.fenced_at, w.ended_at) < now() - make_interval(secs => $1) or h.deadline_at < ledger_now())
+"""
+FIND = f"""
+{HOLDS} and (least(w.fenced_at, w.ended_at) < now() - make_interval(secs => $1) or h.deadline_at < ledger_now())
 limit $2
 """
+FIND_OF_WORKER = f"{HOLDS} and h.worker_id = $1"
 
 
 class SqlOrphans:
@@ -35,15 +38,20 @@ class SqlOrphans:
         return [row[0] for row in rows]
 
     async def find(self) -> list[Settlement]:
-        return [
-            Settlement(
-                request_id=row["request_id"],
-                account_id=row["account_id"],
-                charge=orphan_charge(row["input_count"], row["output_count"], _rate(row), held=Quota(row["amount"])),
-                ending=Ending.OWNER_DIED,
-            )
-            for row in await self._database.rows(FIND, float(JOURNAL_SECONDS), ORPHANS_AT_ONCE)
-        ]
+        return [_settlement(row) for row in await self._database.rows(FIND, float(JOURNAL_SECONDS), ORPHANS_AT_ONCE)]
+
+    async def find_of_worker(self, worker_id: int) -> list[Settlement]:
+        """Those of one worker that is known to be dead."""
+        return [_settlement(row) for row in await self._database.rows(FIND_OF_WORKER, worker_id)]
+
+
+def _settlement(row: asyncpg.Record) -> Settlement:
+    return Settlement(
+        request_id=row["request_id"],
+        account_id=row["account_id"],
+        charge=orphan_charge(row["input_count"], row["output_count"], _rate(row), held=Quota(row["amount"])),
+        ending=Ending.OWNER_DIED,
+    )
 
 
 def _rate(row: asyncpg.Record) -> Rate:

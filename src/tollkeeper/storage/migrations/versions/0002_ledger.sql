@@ -378,12 +378,13 @@ begin
     with asked as materialized (
         select distinct on (r.request_id) *
         from unnest(p_request, p_account, p_charge, p_input, p_cached, p_output, p_source, p_ending, p_attempts)
-             r (request_id, account_id, charge, input, cached, output, source, ending, attempts)),
+             with ordinality r (request_id, account_id, charge, input, cached, output, source, ending, attempts, place)
+        order by r.request_id, r.place),
     done as (
         update hold h set charged = r.charge, closed_at = this_moment
         from asked r
         where h.request_id = r.request_id and h.account_id = r.account_id and h.closed_at is null
-        returning h.*, r.input, r.cached, r.output, r.source, r.ending, r.attempts),
+        returning h.*, r.input, r.cached, r.output, r.source, r.ending, r.attempts, r.place),
     draws as (
         select done.request_id, done.account_id, done.key_id, d.lot_id, d.amount,
                greatest(0, least(d.amount, done.charged - (sum(d.amount) over w - d.amount)))::bigint as charged
@@ -431,7 +432,7 @@ begin
         select request_id, account_id, key_id, price_id, group_millionths, input, cached, output, amount, charged,
                source, ending, attempts::jsonb, created_at, this_moment
         from done)
-    select coalesce(array_agg(done.request_id), '{}') into closed from done;
+    select coalesce(array_agg(done.request_id order by done.place), '{}') into closed from done;
 
     for overrun in
         select h.request_id, h.account_id, h.key_id, h.charged - h.amount as amount
