@@ -79,7 +79,7 @@ async def test_bad_rows_fail_alone() -> None:
 async def test_a_full_queue_refuses_at_once_but_never_a_row_that_must_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "WAITING_MOST", 2)
     desk = Desk()
-    batcher, stubborn = Batcher(desk.book), Batcher(desk.book, must_send=True)
+    batcher, stubborn = Batcher(desk.book, patience_seconds=5), Batcher(desk.book)
     waiting = []
     for taker in (batcher, stubborn):
         waiting.append(taker.submit(1))
@@ -92,9 +92,25 @@ async def test_a_full_queue_refuses_at_once_but_never_a_row_that_must_be_sent(mo
     assert await asyncio.gather(*waiting) == [10, 20, 30, 10, 20, 30, 40]
 
 
+async def test_who_waits_too_long_is_told_and_what_was_sent_is_still_resolved() -> None:
+    desk = Desk()
+    unclaimed: list[tuple[int, int]] = []
+    batcher = Batcher(desk.book, patience_seconds=0.05, unclaimed=lambda row, result: unclaimed.append((row, result)))
+    sent = batcher.submit(1)
+    await asyncio.sleep(0)
+    unsent = batcher.submit(2)
+    for future in (sent, unsent):
+        with pytest.raises(StoreUnavailable):
+            await future
+    desk.open.set()
+    await batcher.drain()
+    assert unclaimed == [(1, 10)]
+    assert desk.batches == [[1]]
+
+
 async def test_who_gives_up_before_the_row_is_sent_takes_it_along() -> None:
     desk = Desk()
-    batcher = Batcher(desk.book)
+    batcher = Batcher(desk.book, patience_seconds=5)
     first, second, third = batcher.submit(1), batcher.submit(2), batcher.submit(3)
     second.cancel()
     desk.open.set()
@@ -105,7 +121,7 @@ async def test_who_gives_up_before_the_row_is_sent_takes_it_along() -> None:
 async def test_what_was_sent_for_someone_who_gave_up_is_told() -> None:
     desk = Desk()
     unclaimed: list[tuple[int, int]] = []
-    batcher = Batcher(desk.book, unclaimed=lambda row, result: unclaimed.append((row, result)))
+    batcher = Batcher(desk.book, patience_seconds=5, unclaimed=lambda row, result: unclaimed.append((row, result)))
     leaving = batcher.submit(1)
     await asyncio.sleep(0)
     leaving.cancel()
@@ -116,7 +132,7 @@ async def test_what_was_sent_for_someone_who_gave_up_is_told() -> None:
 
 async def test_a_row_that_must_be_sent_is_sent_even_if_nobody_waits() -> None:
     desk = Desk()
-    batcher = Batcher(desk.book, must_send=True)
+    batcher = Batcher(desk.book)
     batcher.submit(1).cancel()
     desk.open.set()
     await batcher.drain()

@@ -5,7 +5,7 @@ Rules of this file
    next batch.
 2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent.
 3. A bad row fails alone: a batch that the database rejects is halved until the culprit stands by itself.
-4. What waits is bounded. A caller who gives up takes its row along only if that was never sent.
+4. What waits is bounded in number and time. A caller who gives up takes its row along only if that was never sent.
 """
 
 import asyncio
@@ -26,6 +26,10 @@ WAITING_MOST = 8_192
 RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
+# A row, who waits for it, and since when.
+Entry = tuple[Row, asyncio.Future[Result], float]
+
+
 class BadRow(Exception):
     """The database rejected a statement because of what is in it."""
 
@@ -35,23 +39,26 @@ class Batcher(Generic[Row, Result]):
         self,
         flush: Callable[[Sequence[Row]], Awaitable[Sequence[Result]]],
         *,
+        patience_seconds: float | None = None,
         unclaimed: Callable[[Row, Result], None] = lambda *_: None,
-        must_send: bool = False,
     ) -> None:
+        """Without patience every row is sent, however long that takes and whoever still waits for it."""
         self._flush = flush
+        self._patience_seconds = patience_seconds
         self._unclaimed = unclaimed
-        self._must_send = must_send
-        self._waiting: deque[tuple[Row, asyncio.Future[Result]]] = deque()
+        self._waiting: deque[Entry[Row, Result]] = deque()
+        self._sent: Sequence[Entry[Row, Result]] = ()
         self._running: asyncio.Task[None] | None = None
 
     def submit(self, row: Row) -> asyncio.Future[Result]:
         """Take a row in. Cancelling the future gives up waiting; a row already sent still takes effect."""
-        if len(self._waiting) >= WAITING_MOST and not self._must_send:
+        if len(self._waiting) >= WAITING_MOST and self._patience_seconds is not None:
             raise QueueFull
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((row, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Result] = loop.create_future()
+        self._waiting.append((row, future, loop.time()))
         if self._running is None:
-            self._running = asyncio.create_task(self._run())
+            self._running = loop.create_task(self._run())
         return future
 
     async def drain(self) -> None:
@@ -60,36 +67,51 @@ class Batcher(Generic[Row, Result]):
             await asyncio.shield(self._running)
 
     async def _run(self) -> None:
+        impatience = None if self._patience_seconds is None else asyncio.create_task(self._watch())
         try:
             while batch := self._next_batch():
+                self._sent = batch
                 await self._deliver(batch)
         finally:
+            self._sent = ()
             self._running = None
+            if impatience is not None:
+                impatience.cancel()
 
-    def _next_batch(self) -> list[tuple[Row, asyncio.Future[Result]]]:
-        batch: list[tuple[Row, asyncio.Future[Result]]] = []
+    async def _watch(self) -> None:
+        """One clock for all rows, instead of one for each."""
+        patience = self._patience_seconds or 0.0
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(patience / 16)
+            for _, future, since in (*self._sent, *self._waiting):
+                if loop.time() - since > patience and not future.done():
+                    future.set_exception(StoreUnavailable())
+
+    def _next_batch(self) -> list[Entry[Row, Result]]:
+        batch: list[Entry[Row, Result]] = []
         while self._waiting and len(batch) < ROWS_MOST:
-            row, future = self._waiting.popleft()
-            if self._must_send or not future.cancelled():
-                batch.append((row, future))
+            entry = self._waiting.popleft()
+            if self._patience_seconds is None or not entry[1].done():
+                batch.append(entry)
         return batch
 
-    async def _deliver(self, batch: Sequence[tuple[Row, asyncio.Future[Result]]]) -> None:
+    async def _deliver(self, batch: Sequence[Entry[Row, Result]]) -> None:
         try:
-            results = await self._flush_until_known([row for row, _ in batch])
+            results = await self._flush_until_known([entry[0] for entry in batch])
         except Exception as problem:  # Whatever it was, callers must be told and the queue must go on.
             if len(batch) > 1 and isinstance(problem, BadRow):
                 middle = len(batch) // 2
                 await self._deliver(batch[:middle])
                 await self._deliver(batch[middle:])
                 return
-            for _, future in batch:
-                if not future.cancelled():
+            for _, future, _ in batch:
+                if not future.done():
                     future.set_exception(problem)
                     future.exception()  # A settle that nobody awaits must not be reported as a forgotten exception.
             return
-        for (row, future), result in zip(batch, results, strict=True):
-            if future.cancelled():
+        for (row, future, _), result in zip(batch, results, strict=True):
+            if future.done():
                 self._unclaimed(row, result)
             else:
                 future.set_result(result)

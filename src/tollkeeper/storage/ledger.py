@@ -9,7 +9,6 @@ Rules of this file
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TypeVar
 
 import asyncpg
 import msgspec
@@ -31,8 +30,6 @@ CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
 FENCED = "TK001"
 
-Result = TypeVar("Result")
-
 encode_attempts = msgspec.json.Encoder().encode
 
 
@@ -44,15 +41,15 @@ class SqlLedger:
         self._worker_id = worker_id
         self._journal = journal
         self._patience_seconds = patience_seconds
-        self._holds = Batcher(self._flush_holds, unclaimed=self._void_unclaimed)
-        self._settles = Batcher(self._flush_settles, must_send=True)
-        self._checkpoints = Batcher(self._flush_checkpoints)
+        self._holds = Batcher(self._flush_holds, patience_seconds=patience_seconds, unclaimed=self._void_unclaimed)
+        self._settles = Batcher(self._flush_settles)
+        self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
 
     async def hold(self, order: HoldOrder) -> Verdict:
-        return await self._wait(self._holds.submit(order))
+        return await self._holds.submit(order)
 
     async def extend(self, extension: Extension) -> Verdict:
-        return await self._wait(self._holds.submit(extension))
+        return await self._holds.submit(extension)
 
     def note(self, settlement: Settlement) -> None:
         self._journal.write(settlement)
@@ -62,7 +59,7 @@ class SqlLedger:
         return self._settles.submit(settlement)
 
     async def checkpoint(self, progress: Progress) -> bool:
-        return await self._wait(self._checkpoints.submit(progress))
+        return await self._checkpoints.submit(progress)
 
     async def close(self) -> None:
         """Book what is waiting. What the database will not take in time stays in the journal for the next worker."""
@@ -71,13 +68,6 @@ class SqlLedger:
                 await self._holds.drain()
                 await self._settles.drain()
         self._journal.close()
-
-    async def _wait(self, future: asyncio.Future[Result]) -> Result:
-        """Bounded: a caller is told that the store is away rather than kept hanging."""
-        try:
-            return await asyncio.wait_for(future, self._patience_seconds)
-        except TimeoutError:
-            raise StoreUnavailable from None
 
     def _void_unclaimed(self, row: HoldOrder | Extension, verdict: Verdict) -> None:
         """Nobody waits for this hold any more, so nothing was or will be sent upstream under it."""

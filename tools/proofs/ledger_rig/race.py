@@ -1,0 +1,103 @@
+"""The race: four processes fight for a balance that is enough for exactly 1,000 calls."""
+
+import asyncio
+import multiprocessing
+import os
+import tempfile
+import time
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+from tollkeeper.core.money import Quota
+from tollkeeper.core.request_id import uuid7
+from tollkeeper.ports import HoldOrder
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.journal import Journal
+from tollkeeper.storage.ledger import SqlLedger
+from tollkeeper.storage.workers import register
+from tools.proofs.ledger_rig.ground import a_rate, connect
+
+RACERS = 4
+CALLS_EACH = 800
+CALLS_PAID = 1_000
+PRICE = 1_000
+
+
+async def run(url: str, rounds: int) -> list[int]:
+    """How many calls each round admitted."""
+    accounts = await _accounts(url, rounds)
+    barrier = multiprocessing.get_context("spawn").Barrier(RACERS)
+    racers = [
+        multiprocessing.get_context("spawn").Process(target=_race, args=(url, accounts, barrier)) for _ in range(RACERS)
+    ]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        await asyncio.to_thread(racer.join)
+    assert all(racer.exitcode == 0 for racer in racers)
+    connection = await connect(url)
+    try:
+        rows = await connection.fetch(
+            "select count(h.request_id) as admitted from unnest($1::bigint[]) a (id)"
+            " left join hold h on h.account_id = a.id group by a.id order by a.id",
+            [account for account, _ in accounts],
+        )
+        return [row["admitted"] for row in rows]
+    finally:
+        await connection.close()
+
+
+async def _accounts(url: str, rounds: int) -> list[tuple[int, int]]:
+    connection = await connect(url)
+    try:
+        made = []
+        for number in range(rounds):
+            account = await connection.fetchval("insert into account (name) values ('race') returning id")
+            key = await connection.fetchval(
+                "insert into api_key (account_id, name, pepper_version, digest, hint)"
+                " values ($1, 'k', 1, $2, 'h') returning id",
+                account,
+                os.urandom(32),
+            )
+            # In lots of odd sizes, so that many a hold is drawn from two.
+            left, part = CALLS_PAID * PRICE, 0
+            while left:
+                part += 1
+                size = min(left, 77_777)
+                await connection.fetchval(
+                    "select credit($1, null, $2, 'race', $3, 9, 0)", account, size, f"{number}-{part}"
+                )
+                left -= size
+            made.append((account, key))
+        return made
+    finally:
+        await connection.close()
+
+
+def _race(url: str, accounts: list[tuple[int, int]], barrier: Barrier) -> None:
+    asyncio.run(_racer(url, accounts, barrier))
+
+
+async def _racer(url: str, accounts: list[tuple[int, int]], barrier: Barrier) -> None:
+    database = Database(url, Part.GATEWAY, connections=4, patience_seconds=30)
+    await database.open()
+    worker_id = await register(database, "race")
+    with tempfile.TemporaryDirectory(prefix="tollkeeper-race-") as folder:
+        ledger = SqlLedger(database, worker_id, Journal(Path(folder), worker_id), patience_seconds=30)
+        for account, key in accounts:
+            await asyncio.to_thread(barrier.wait)
+            orders = [
+                HoldOrder(
+                    request_id=uuid7(time.time_ns() // 1_000_000, os.urandom(10)),
+                    account_id=account,
+                    key_id=key,
+                    amount=Quota(PRICE),
+                    rate=a_rate(),
+                    input_tokens=1,
+                    seconds=3_600,
+                )
+                for _ in range(CALLS_EACH)
+            ]
+            await asyncio.gather(*map(ledger.hold, orders))
+        await ledger.close()
+    await database.close()
