@@ -9,8 +9,6 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
-from tools.node import Node, fresh_secrets
-from tools.services import Postgres, Redis
 
 from tests.conformance import Conformance
 from tests.customers import Customers
@@ -18,6 +16,8 @@ from tollkeeper.app import office
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.schema import migrate
+from tools.node import Node, fresh_secrets
+from tools.services import Postgres, Redis
 
 ADDRESSES = {
     "TOLLKEEPER_MAIN_HOSTS": "main.test",

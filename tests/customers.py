@@ -58,13 +58,13 @@ class Customers:
         issued = await create_key(wish, self.desk.key_maker, self.desk.keys, actor=ACTOR)
         return Customer(account_id, issued.key_id, issued.key)
 
-    async def credit(self, account_id: int, usd: str, *, source_id: str | None = None) -> int:
+    async def credit(self, account_id: int, usd: str, *, source_id: str | None = None, months: int = 9) -> int:
         credit = Credit(
             account_id=account_id,
             amount=quota_from_usd(Decimal(usd)),
             source="operator",
             source_id=source_id or uuid4().hex,
-            months=9,
+            months=months,
         )
         return (await self.desk.accounts.credit(credit, actor=ACTOR)).lot_id
 

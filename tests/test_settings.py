@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from tools.node import fresh_secrets
 
 from tollkeeper.settings import BadSettings, Secret, keys_by_version, load
+from tools.node import fresh_secrets
 
 NEEDED = {
     "TOLLKEEPER_DATABASE_URL": "postgresql://a@b/c",
@@ -43,6 +43,10 @@ def test_lists_are_written_with_commas() -> None:
         ("PEPPERS", "1:c2hvcnQ=", "at least 32"),
         ("ENVELOPE_KEYS", "1:" + "QUJD" * 11, "exactly 32"),
         ("CONFIG", "/nowhere/tollkeeper.toml", "cannot be read"),
+        ("PEPPERS", f"1:{'A' * 43}=,1:{'B' * 43}=", "twice"),
+        ("REDIS_URL", "redis://host:port/0", "port is not a number"),
+        ("DATABASE_URL", "postgresql://user:hunter2@host:port/x", "port is not a number"),
+        ("MAIN_HOSTS", "https://api.example/", "not a host name"),
     ],
 )
 def test_a_bad_value_is_told_with_what_to_change(name: str, value: str, told: str) -> None:
@@ -72,9 +76,24 @@ def test_a_bad_secret_is_not_repeated_in_the_complaint(name: str) -> None:
     assert "hunter" not in str(problem.value)
 
 
+def test_a_host_cannot_stand_for_two_addresses() -> None:
+    with pytest.raises(BadSettings, match="already stands in main_hosts"):
+        load(NEEDED | {"TOLLKEEPER_MAIN_HOSTS": "a.example", "TOLLKEEPER_AGENT_HOSTS": "b.example,A.example"})
+
+
+def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "tollkeeper.toml"
+    file.write_bytes(b"port = 1 # \xff")
+    with pytest.raises(BadSettings, match="not valid TOML"):
+        load(NEEDED | {"TOLLKEEPER_CONFIG": str(file)})
+
+
 def test_secrets_do_not_show() -> None:
     settings = load(NEEDED)
-    shown = repr(settings)
+    shown = (
+        f"{settings!r} {settings.peppers} {settings.database_url!s} {settings.redis_url:>5} {settings.envelope_keys}"
+    )
+    assert settings.peppers.reveal() == NEEDED["TOLLKEEPER_PEPPERS"]
     assert isinstance(settings.peppers, Secret)
     for name in ("DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS"):
         assert NEEDED[f"TOLLKEEPER_{name}"] not in shown

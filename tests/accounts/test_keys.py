@@ -1,6 +1,6 @@
 import pytest
-from tests.customers import ACTOR, Customers
 
+from tests.customers import ACTOR, Customers
 from tollkeeper.accounts.keys import KeyWish, NameTooLong, create_key
 from tollkeeper.core.keys import has_key_form
 

@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from tests.core.test_keys import RECORD
 
+from tests.core.test_keys import RECORD
 from tollkeeper.core.catalog import Kind, Model, usable
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)

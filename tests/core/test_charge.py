@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.test_prices import GPT_4O, a_rate, any_rates, counts
 
+from tests.core.test_prices import GPT_4O, a_rate, any_rates, counts
 from tollkeeper.core.charge import Charge, Ending, Seen, UsageSource, charge, orphan_charge
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import Rate, Usage

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.test_prices import GPT_4O, GPT_4O_MINI, a_rate, multipliers, rates
 
+from tests.core.test_prices import GPT_4O, GPT_4O_MINI, a_rate, multipliers, rates
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.quote import Ask, OutputLimits, expected, most_output_tokens, quote

@@ -1,6 +1,7 @@
 """One service, four kinds of address, told apart by the Host header."""
 
 import pytest
+
 from tests.client import Answer, ask
 from tests.customers import Customers
 from tools.node import Node

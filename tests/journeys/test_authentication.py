@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
+
 from tests.client import ask
 from tests.customers import ACTOR, Customers
 from tools.node import Node

@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+
 from tests.client import ask
 from tests.customers import Customers
 from tools.node import Node

@@ -1,15 +1,22 @@
 """The command line, as an operator types it."""
 
+import asyncio
 import socket
+import subprocess
+import sys
 from uuid import uuid4
 
 import asyncpg
 import pytest
-from tests.conftest import Stores, variables
-from tools.node import Node, fresh_secrets, tollkeeper
 
-from tollkeeper.settings import keys_by_version
+from tests.conftest import Stores, variables
+from tests.customers import Customer
+from tests.storage.test_books import a_settled_call
+from tollkeeper.app import opened
+from tollkeeper.settings import keys_by_version, load
+from tollkeeper.storage.database import Part
 from tollkeeper.storage.envelope import EnvelopeKeys, unseal
+from tools.node import Node, clean_environment, fresh_secrets, tollkeeper
 
 
 @pytest.fixture
@@ -125,6 +132,48 @@ def test_a_database_out_of_reach_is_told(own: dict[str, str]) -> None:
     run = tollkeeper(own | {"TOLLKEEPER_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "books", "check")
     assert run.returncode == 1
     assert "Is it up" in run.stderr
+
+
+async def test_an_unanswered_credit_is_repeated_safely(own: dict[str, str]) -> None:
+    tollkeeper(own, "account", "create", "Ada")
+    connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
+    impatient = own | {"TOLLKEEPER_STORE_PATIENCE_SECONDS": "0.5"}
+    async with connection.transaction():
+        await connection.execute("select from tollkeeper.account_books for update")
+        run = await asyncio.to_thread(tollkeeper, impatient, "credit", "1", "10")
+    assert run.returncode == 1
+    assert "is not known" in run.stderr
+    source_id = run.stderr.split("--source-id ")[1].split("'")[0]
+    for _ in range(2):
+        assert tollkeeper(own, "credit", "1", "10", "--source-id", source_id).returncode == 0
+    assert await connection.fetchval("select sum(granted) from tollkeeper.lot") == 10 * 500_000_000_000
+    await connection.close()
+
+
+async def test_a_statement_lists_every_movement_with_its_balance(own: dict[str, str]) -> None:
+    tollkeeper(own, "account", "create", "Ada")
+    tollkeeper(own, "credit", "1", "1", "--source-id", "p1")
+    tollkeeper(own, "key", "create", "1", "k")
+    tollkeeper(own, "model", "add", "m")
+    async with opened(load(own), Part.WORKER) as database:
+        await a_settled_call(database, Customer(1, 1, ""))
+    told = tollkeeper(own, "books", "statement", "1", "--csv").stdout.splitlines()
+    assert told[0] == "time,what,detail,amount,balance"
+    assert [line.split(",")[1] for line in told[1:]] == ["credit", "charged"]
+    assert told[1].endswith(",500000.000000,500000.000000")
+    assert told[2].endswith(",-0.000400,499999.999600")
+    assert "charged" in tollkeeper(own, "books", "statement", "1").stdout
+
+
+def test_the_worker_stops_when_told(own: dict[str, str]) -> None:
+    environment = clean_environment() | own
+    with subprocess.Popen(
+        [sys.executable, "-m", "tollkeeper", "work"], env=environment, stderr=subprocess.PIPE
+    ) as working:
+        assert working.stderr is not None
+        assert b"jobs of" in working.stderr.readline()
+        working.terminate()
+        assert working.wait(20) == 0
 
 
 def test_serve_does_not_share_a_port_with_a_stranger(own: dict[str, str]) -> None:

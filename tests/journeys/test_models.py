@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from openai import OpenAI
+
 from tests.client import ask
 from tests.customers import ACTOR, Customers
 from tools.node import Node

@@ -5,6 +5,7 @@ import socket
 from uuid import UUID
 
 import pytest
+
 from tests.client import ask
 from tests.customers import Customers
 from tools.node import Node
@@ -119,6 +120,19 @@ async def test_the_log_has_one_line_per_call_and_no_secret(node: Node, townsfolk
     assert customer.key not in node.log.read_text()
     assert customer.key[8:40] not in node.log.read_text()
     assert lines[odd]["method"] == "other"
+
+
+async def test_silent_connections_do_not_keep_callers_out(node: Node) -> None:
+    silent = [socket.create_connection(("127.0.0.1", node.port)) for _ in range(1_200)]
+    try:
+        assert ask(node, "/livez").status == 200
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+async def test_deeply_nested_json_is_400(node: Node) -> None:
+    assert ask(node, "/api/token", method="POST", body=b'{"x":' + b"[" * 1_900).status == 400
 
 
 async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -> None:

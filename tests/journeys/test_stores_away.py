@@ -7,15 +7,15 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+
 from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
+from tollkeeper.app import office
+from tollkeeper.settings import load
 from tools.node import Node
 from tools.services import Postgres, Redis
 from tools.services.process import wait_until
-
-from tollkeeper.app import office
-from tollkeeper.settings import load
 
 PATHS = ("/v1/models", "/v2/account/balance", "/v2/token/balance")
 

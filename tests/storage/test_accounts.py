@@ -2,8 +2,8 @@
 
 import asyncpg
 import pytest
-from tests.customers import ACTOR, Customers
 
+from tests.customers import ACTOR, Customers
 from tollkeeper.core.balance import of_account, of_key
 from tollkeeper.core.money import UNITS_PER_USD
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
@@ -35,12 +35,20 @@ async def test_a_source_id_used_for_something_else_is_refused(customers: Custome
         await customers.credit(other.account_id, "1", source_id="payment-8")
 
 
-async def test_the_term_is_calendar_months(customers: Customers, owner: asyncpg.Connection) -> None:
-    customer = await customers.a_customer()
-    expected = await owner.fetchval(
-        "select expires_at = created_at + interval '9 months' from lot where account_id = $1", customer.account_id
+@pytest.mark.rule("S8.2")
+@pytest.mark.parametrize("months", [9, 3], ids=["the current term", "the older term"])
+async def test_the_term_is_calendar_months_and_stands_on_the_lot(
+    customers: Customers, owner: asyncpg.Connection, months: int
+) -> None:
+    customer = await customers.a_customer(usd=None)
+    lot = await customers.credit(customer.account_id, "1", months=months)
+    row = await owner.fetchrow(
+        "select term = make_interval(months => $2) as kept,"
+        " expires_at = created_at + make_interval(months => $2) as dated from lot where id = $1",
+        lot,
+        months,
     )
-    assert expected is True
+    assert (row["kept"], row["dated"]) == (True, True)
 
 
 async def test_expired_and_closed_lots_do_not_count(

@@ -8,9 +8,9 @@ from pathlib import Path
 import asyncpg
 import msgspec
 import pytest
+
 from tests.customers import Customer, Customers
 from tests.storage.ledger_benches import RATE, a_settlement, an_order
-
 from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
 from tollkeeper.core.money import Quota

@@ -6,8 +6,8 @@ from datetime import timedelta
 import asyncpg
 import pytest
 from redis.asyncio import Redis
-from tests.customers import Customers
 
+from tests.customers import Customers
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.settings import Settings
 from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.storage.ledger_benches import a_settlement, an_order
 
+from tests.storage.ledger_benches import a_settlement, an_order
 from tollkeeper.core.charge import Ending
 from tollkeeper.storage import journal as journals
 from tollkeeper.storage.journal import Journal, orphaned

@@ -5,8 +5,8 @@ import os
 
 import asyncpg
 import pytest
-from tests.customers import ACTOR, Customers
 
+from tests.customers import ACTOR, Customers
 from tollkeeper.app import office
 from tollkeeper.core.keys import Peppers
 from tollkeeper.settings import Settings, keys_by_version

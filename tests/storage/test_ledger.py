@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import msgspec
 import pytest
+
 from tests.customers import Customers
 from tests.storage.ledger_benches import (
     Bench,
@@ -18,7 +19,6 @@ from tests.storage.ledger_benches import (
     an_extension,
     an_order,
 )
-
 from tollkeeper.core.balance import of_account, of_key
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.prices import Usage

@@ -23,10 +23,10 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.storage.ledger_benches import a_credit, a_settlement, an_extension, an_order
-
 from tollkeeper.app import office
 from tollkeeper.ports import Credit, HoldOrder
 from tollkeeper.settings import load

@@ -5,13 +5,13 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+
 from tests.conftest import Stores
 from tests.customers import Customers
-from tools.node import fresh_secrets, tollkeeper
-
 from tollkeeper.settings import Settings
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.schema import migrate
+from tools.node import fresh_secrets, tollkeeper
 
 MONEY_BY_HAND = [
     "update account_books set debt = 0",
@@ -110,3 +110,99 @@ async def test_a_migration_that_fails_leaves_nothing_behind(stores: Stores) -> N
     finally:
         await connection.close()
     assert [row["tablename"] for row in tables] == ["audit"]
+
+
+ALLOWED = """
+console INSERT account
+console INSERT api_key
+console INSERT model
+console INSERT price
+console INSERT provider_account
+gateway INSERT node
+gateway UPDATE node
+worker INSERT node
+worker UPDATE node
+"""
+ALLOWED_COLUMNS = """
+console UPDATE account.disabled_at
+console UPDATE account.group_name
+console UPDATE account.name
+console UPDATE api_key.daily_budget
+console UPDATE api_key.expires_at
+console UPDATE api_key.monthly_budget
+console UPDATE api_key.name
+console UPDATE api_key.only_models
+console UPDATE api_key.quota
+console UPDATE api_key.revoked_at
+console UPDATE model.only_groups
+console UPDATE model.retired_at
+console UPDATE provider_account.base_url
+console UPDATE provider_account.key_envelope
+gateway INSERT worker.node
+gateway UPDATE worker.ended_at
+gateway UPDATE worker.heartbeat_at
+worker INSERT worker.node
+worker UPDATE worker.ended_at
+worker UPDATE worker.heartbeat_at
+"""
+ALLOWED_FUNCTIONS = """
+console append_audit
+console credit
+console extend_lot
+console ledger_now
+console revoke_lot
+gateway checkpoint_batch
+gateway hold_batch
+gateway ledger_now
+gateway settle_batch
+gateway trim_changes
+worker append_audit
+worker audit_hash
+worker checkpoint_batch
+worker close_lots
+worker credit
+worker extend_lot
+worker fence_workers
+worker hold_batch
+worker ledger_now
+worker make_partitions
+worker revoke_lot
+worker settle_batch
+worker trim_changes
+"""
+
+
+def lines(text: str) -> set[str]:
+    return set(text.split("\n")) - {""}
+
+
+async def test_the_parts_have_these_rights_and_no_others(owner: asyncpg.Connection) -> None:
+    tables = await owner.fetch(
+        "select replace(grantee, 'tollkeeper_', '') || ' ' || privilege_type || ' ' || table_name as told"
+        " from information_schema.table_privileges where table_schema = 'tollkeeper'"
+        " and grantee <> 'tollkeeper_migrations' and privilege_type <> 'SELECT'"
+    )
+    columns = await owner.fetch(
+        "select replace(grantee, 'tollkeeper_', '') || ' ' || privilege_type || ' ' || table_name || '.' || column_name"
+        " as told from information_schema.column_privileges c where table_schema = 'tollkeeper'"
+        " and grantee <> 'tollkeeper_migrations' and privilege_type <> 'SELECT' and not exists"
+        " (select from information_schema.table_privileges t where t.grantee = c.grantee and"
+        " t.table_name = c.table_name and t.privilege_type = c.privilege_type and t.table_schema = c.table_schema)"
+    )
+    functions = await owner.fetch(
+        "select replace(grantee, 'tollkeeper_', '') || ' ' || routine_name as told"
+        " from information_schema.routine_privileges where routine_schema = 'tollkeeper'"
+        " and grantee <> 'tollkeeper_migrations'"
+    )
+    assert {row["told"] for row in tables} == lines(ALLOWED)
+    assert {row["told"] for row in columns} == lines(ALLOWED_COLUMNS)
+    assert {row["told"] for row in functions} == lines(ALLOWED_FUNCTIONS)
+
+
+async def test_everything_belongs_to_the_role_that_migrates(owner: asyncpg.Connection) -> None:
+    owners = await owner.fetch(
+        "select distinct pg_get_userbyid(relowner) as name from pg_class c join pg_namespace n on n.oid = relnamespace"
+        " where nspname = 'tollkeeper' union select distinct pg_get_userbyid(proowner) from pg_proc p"
+        " join pg_namespace n on n.oid = pronamespace where nspname = 'tollkeeper'"
+    )
+    assert [row["name"] for row in owners] == ["tollkeeper_migrations"]

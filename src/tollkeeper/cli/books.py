@@ -11,7 +11,7 @@ from rich.table import Table
 from tollkeeper.app import opened
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.core.money import UNITS_PER_QUOTA_TOKEN
-from tollkeeper.storage.books import Verdict, check_books
+from tollkeeper.storage.books import Verdict, audit_contains, audit_head, check_books
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.statement import Movement, statement
 
@@ -23,14 +23,23 @@ def register(app: typer.Typer) -> None:
 
 
 @books_app.command("check")
-def check() -> None:
+def check(
+    since: Annotated[
+        str | None,
+        typer.Option("--audit-head", help="An audit head noted earlier: complain if the trail no longer has it."),
+    ] = None,
+) -> None:
     """Check every invariant. Exit code 1 where one is broken."""
 
-    async def work() -> list[Verdict]:
+    async def work() -> tuple[list[Verdict], str]:
         async with opened(settings_or_complain(), Part.WORKER) as database:
-            return await check_books(database)
+            verdicts = await check_books(database)
+            if since is not None:
+                findings = [] if await audit_contains(database, since) else [f"{since} is not in it any more"]
+                verdicts.append(Verdict("the audit trail goes on from where it was", findings))
+            return verdicts, await audit_head(database)
 
-    verdicts = asyncio.run(work())
+    verdicts, head = asyncio.run(work())
     for verdict in verdicts:
         if verdict.findings:
             complain(f"broken  {verdict.invariant}")
@@ -41,6 +50,7 @@ def check() -> None:
     if any(verdict.findings for verdict in verdicts):
         complain("The books are NOT clean.")
         raise typer.Exit(1)
+    say(f"audit head {head} (keep it elsewhere; check it later with --audit-head)")
     say("The books are clean.")
 
 

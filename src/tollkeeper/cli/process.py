@@ -90,10 +90,10 @@ def work() -> None:
         working = asyncio.ensure_future(run_jobs(chosen))
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+        logging.getLogger(__name__).info("jobs of %s run", chosen.node)
         with contextlib.suppress(asyncio.CancelledError):
             await working
 
-    logging.getLogger(__name__).info("jobs of %s run", chosen.node)
     asyncio.run(until_stopped())
 
 

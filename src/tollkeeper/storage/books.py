@@ -92,6 +92,10 @@ MOST_FINDINGS_SHOWN = 20
 PATIENCE_SECONDS = 6 * 3600.0
 
 
+AUDIT_HEAD = "select id, encode(hash, 'hex') as hash from audit order by id desc limit 1"
+AUDIT_ROW = "select encode(hash, 'hex') from audit where id = $1"
+
+
 class Verdict(msgspec.Struct, frozen=True):
     invariant: str
     findings: list[str]
@@ -110,3 +114,18 @@ async def check_books(database: Database) -> list[Verdict]:
             )
             for invariant, sql in INVARIANTS.items()
         ]
+
+
+async def audit_head(database: Database) -> str:
+    """The end of the audit trail, as ID:HASH. Kept elsewhere, it shows later whether the trail was cut or rewritten."""
+    row = await database.row(AUDIT_HEAD)
+    return "0:" if row is None else f"{row['id']}:{row['hash']}"
+
+
+async def audit_contains(database: Database, head: str) -> bool:
+    """Whether the trail still has what was its end when `head` was noted."""
+    row_id, _, digest = head.partition(":")
+    if row_id == "0":
+        return True
+    row = await database.row(AUDIT_ROW, int(row_id))
+    return row is not None and row[0] == digest
