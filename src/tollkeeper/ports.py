@@ -70,6 +70,7 @@ class Outcome(StrEnum):
     REPLAYED = "replayed"
     UNKNOWN_KEY = "unknown_key"
     UNKNOWN_HOLD = "unknown_hold"
+    CLOSED = "closed"
     DEBT = "debt"
     ACCOUNT_SHORT = "account_short"
     KEY_SHORT = "key_short"

@@ -35,7 +35,8 @@ class House:
 
 @pytest.fixture
 async def house(tmp_path: Path) -> AsyncIterator[House]:
-    with Postgres() as postgres, Redis() as redis:
+    # Durable: what was committed must be there after a crash.
+    with Postgres(durable=True) as postgres, Redis() as redis:
         settings = await variables(await asyncio.to_thread(Stores, postgres.url, redis.url, tmp_path))
         settings |= {"TOLLKEEPER_STORE_PATIENCE_SECONDS": "1"}
         async with office(load(settings)) as desk:

@@ -94,7 +94,7 @@ async def test_a_full_queue_refuses_at_once_but_never_a_row_that_must_be_sent(mo
 
 async def test_who_waits_too_long_is_told_and_what_was_sent_is_still_resolved() -> None:
     desk = Desk()
-    unclaimed: list[tuple[int, int]] = []
+    unclaimed: list[tuple[int, int | None]] = []
     batcher = Batcher(desk.book, patience_seconds=0.05, unclaimed=lambda row, result: unclaimed.append((row, result)))
     sent = batcher.submit(1)
     await asyncio.sleep(0)
@@ -120,7 +120,7 @@ async def test_who_gives_up_before_the_row_is_sent_takes_it_along() -> None:
 
 async def test_what_was_sent_for_someone_who_gave_up_is_told() -> None:
     desk = Desk()
-    unclaimed: list[tuple[int, int]] = []
+    unclaimed: list[tuple[int, int | None]] = []
     batcher = Batcher(desk.book, patience_seconds=5, unclaimed=lambda row, result: unclaimed.append((row, result)))
     leaving = batcher.submit(1)
     await asyncio.sleep(0)

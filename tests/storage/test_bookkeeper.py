@@ -1,9 +1,11 @@
 """Lives of a worker: what one leaves behind, the next or the sweeper closes."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -119,6 +121,127 @@ async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(offi
     await office.let_die(living)
     await successor.close()
     assert list(office.folder.iterdir()) == []
+
+
+async def test_a_journal_of_many_segments_is_read_as_one(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollkeeper.storage.journal.SEGMENT_BYTES", 1)
+    bookkeeper, living = await office.a_life()
+    orders = [office.an_order(20_000_000) for _ in range(3)]
+    for order in orders:
+        await bookkeeper.ledger.hold(order)
+    for charged in (123, 700):
+        for order in orders:
+            bookkeeper.ledger.note(a_settlement(order, charged))
+    await office.let_die(living)
+    bookkeeper.ledger._journal.close()
+    assert len(list(office.folder.iterdir())) > 3
+
+    successor, living = await office.a_life()
+    assert [(await office.receipt(order))["charged"] for order in orders] == [700, 700, 700]
+    await office.let_die(living)
+    await successor.close()
+    assert list(office.folder.iterdir()) == []
+
+
+async def test_a_settlement_is_booked_even_if_the_journal_cannot_be_written(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookkeeper, living = await office.a_life()
+    order = office.an_order()
+    await bookkeeper.ledger.hold(order)
+    # /dev/full takes nothing, as a full disk would.
+    full = os.open("/dev/full", os.O_WRONLY)
+    monkeypatch.setattr(bookkeeper.ledger._journal._segments[-1], "_descriptor", full)
+    assert await bookkeeper.ledger.settle(a_settlement(order, 400)) is True
+    await office.let_die(living)
+    await bookkeeper.close()
+    assert (await office.receipt(order))["charged"] == 400
+
+
+async def test_a_hold_granted_in_the_moment_its_caller_leaves_is_voided(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookkeeper, living = await office.a_life()
+    order = office.an_order()
+    ledger = bookkeeper.ledger
+    asking = asyncio.create_task(ledger.hold(order))
+    deliver = ledger._holds._tell
+
+    def deliver_and_cancel(*told: Any) -> None:
+        deliver(*told)
+        asking.cancel()
+
+    monkeypatch.setattr(ledger._holds, "_tell", deliver_and_cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await office.let_die(living)
+    await bookkeeper.close()
+    receipt = await office.receipt(order)
+    assert (receipt["charged"], receipt["ending"]) == (0, "refused")
+
+
+async def test_a_hold_whose_caller_was_told_503_is_voided_though_the_process_dies(office: Office) -> None:
+    bookkeeper = Bookkeeper(office.database, "here", office.folder, patience_seconds=0.3)
+    living = asyncio.create_task(bookkeeper.live())
+    while not bookkeeper.ready:  # noqa: ASYNC110 (readiness is polled by /readyz too)
+        await asyncio.sleep(0.01)
+    order = office.an_order()
+    async with office.owner.transaction():
+        await office.owner.execute("select from account_books for update")
+        with pytest.raises(StoreUnavailable):
+            await bookkeeper.ledger.hold(order)
+        await office.let_die(living)
+        bookkeeper.ledger._journal.close()
+        sending = bookkeeper.ledger._holds._running
+        assert sending is not None
+    # The statement that nobody waits for commits now; then the process is gone.
+    while not await office.owner.fetchval("select count(*) from hold"):  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.01)
+    sending.cancel()
+
+    successor, living = await office.a_life()
+    receipt = await office.receipt(order)
+    assert (receipt["charged"], receipt["ending"]) == (0, "refused")
+    await office.let_die(living)
+    await successor.close()
+
+
+async def test_one_orphan_that_cannot_be_settled_does_not_stop_the_sweeper(office: Office) -> None:
+    watching, alive = await office.a_life()
+    poisoned, good = (msgspec.structs.replace(office.an_order(), seconds=0) for _ in range(2))
+    for order in (poisoned, good):
+        await watching.ledger.hold(order)
+    await office.owner.execute(
+        "alter table usage add constraint poison check (request_id <> '%s')" % poisoned.request_id  # noqa: UP031
+    )
+    sweeper = office.a_sweeper(watching)
+    assert await sweeper.sweep() == 1
+    assert sweeper._last_contact == office.monotonic_seconds
+    assert (await office.receipt(good))["ending"] == "owner_died"
+    await office.owner.execute("alter table usage drop constraint poison")
+    assert await sweeper.sweep() == 1
+    await office.let_die(alive)
+    await watching.close()
+
+
+async def test_a_budgets_day_never_goes_back(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    clock = "create or replace function ledger_now() returns timestamptz language sql stable return timestamptz '%s'"
+    orders = [office.an_order(1_000) for _ in range(3)]
+    # A transaction that began before midnight may get its turn after one that began behind it.
+    for order, moment in zip(
+        orders, ("2026-11-16 00:00:00+00", "2026-11-15 23:59:59+00", "2026-11-16 00:00:01+00"), strict=True
+    ):
+        await office.owner.execute(clock % moment)
+        assert (await bookkeeper.ledger.hold(order)).granted
+    row = await office.owner.fetchrow("select * from key_books where key_id = $1", office.customer.key_id)
+    assert (str(row["day"]), row["day_total"], row["month_total"]) == ("2026-11-16", 3_000, 3_000)
+    for order in orders:
+        assert await bookkeeper.ledger.settle(a_settlement(order, 10)) is True
+    row = await office.owner.fetchrow("select * from key_books where key_id = $1", office.customer.key_id)
+    assert (row["day_total"], row["month_total"]) == (30, 30)
+    await office.let_die(living)
+    await bookkeeper.close()
 
 
 async def test_the_sweeper_closes_a_dead_workers_holds_from_checkpoint_or_input(office: Office) -> None:

@@ -78,6 +78,24 @@ def test_full_segments_are_removed_once_they_are_booked(tmp_path: Path, monkeypa
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_one_call_that_is_never_booked_does_not_keep_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path, 7)
+    journal.write(a_settlement(an_order(1, 1, 5), 5))
+    for _ in range(50):
+        order = an_order(1, 1, 5)
+        journal.write(a_settlement(order, 5))
+        journal.booked(order.request_id)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_after_its_end_a_journal_takes_nothing_more(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    journal.close()
+    with pytest.raises(OSError, match="closed"):
+        journal.write(a_settlement(an_order(1, 1, 5), 5))
+
+
 def test_a_journal_holds_no_content_and_is_for_its_owner_only(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "own", 7)
     journal.write(a_settlement(an_order(1, 1, 5), 5))

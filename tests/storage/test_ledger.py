@@ -88,7 +88,7 @@ async def test_a_hold_or_settle_sent_again_changes_nothing(bench: Bench) -> None
     assert (await bench.ledger.hold(order)).outcome is Outcome.REPLAYED
     assert await bench.ledger.settle(a_settlement(order, 600)) is True
     assert await bench.ledger.settle(a_settlement(order, 100)) is False
-    assert (await bench.ledger.hold(order)).outcome is Outcome.REPLAYED
+    assert await bench.ledger.hold(order) == Verdict(Outcome.CLOSED)
     assert of_account(await bench.standing(key)).used == 600
 
 
@@ -243,7 +243,7 @@ async def test_a_revoked_lot_takes_back_what_is_left_and_owes_what_was_spent(ben
     assert await bench.remaining(paid) == 20
     assert (await bench.standing(key)).debt == 0
     await bench.ledger.settle(a_settlement(running, 5))
-    assert await bench.entries(account) == {"charged": 35, "revoked": 65, "clawed": 30, "debt_paid": 30}
+    assert await bench.entries(account) == {"charged": 35, "revoked": 65, "clawed": 35, "debt_paid": 35}
     again = await bench.treasury.revoke(gift)
     assert (again.revoked, again.owed) == (0, 0)
 
@@ -263,8 +263,47 @@ async def test_a_hold_is_extended_once_for_each_number(bench: Bench) -> None:
     assert await bench.remaining(lot) == 0
     await bench.ledger.settle(a_settlement(order, 70))
     assert await bench.remaining(lot) == 30
-    assert (await bench.ledger.extend(an_extension(order, 3, 1))).outcome is Outcome.UNKNOWN_HOLD
+    assert (await bench.ledger.extend(an_extension(order, 3, 1))).outcome is Outcome.CLOSED
     assert await bench.entries(account) == {"charged": 70}
+
+
+async def test_the_same_extension_twice_at_once_is_drawn_once(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 100))).lot_id
+    order = an_order(account, key, 10)
+    await bench.ledger.hold(order)
+    twice = [bench.ledger.extend(an_extension(order, 1, 50)) for _ in range(2)]
+    assert [verdict.outcome for verdict in await asyncio.gather(*twice)] == [Outcome.ADMITTED, Outcome.REPLAYED]
+    assert await bench.remaining(lot) == 40
+
+
+async def test_an_extension_counts_for_the_day_of_its_hold(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account, daily_budget=100)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    now = await bench.now()
+    await bench.pass_time(now.replace(hour=23, minute=0) + DAY - now)
+    order = an_order(account, key, 50)
+    await bench.ledger.hold(order)
+    await bench.pass_time(timedelta(hours=2))
+    assert (await bench.ledger.extend(an_extension(order, 1, 90))).granted
+    await bench.ledger.settle(a_settlement(order, 51))
+    assert (await bench.ledger.hold(an_order(account, key, 100))).granted
+
+
+async def test_a_revived_lot_pays_debt_first(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    lot = (await bench.treasury.credit(a_credit(account, 100, months=0, days=1))).lot_id
+    order = an_order(account, key, 10)
+    await bench.ledger.hold(order)
+    await bench.pass_time(DAY)
+    await bench.ledger.settle(a_settlement(order, 40))
+    assert (await bench.standing(key)).debt == 30
+    await bench.treasury.extend_lot(lot, await bench.now() + DAY)
+    assert (await bench.standing(key)).debt == 0
+    assert await bench.remaining(lot) == 60
 
 
 async def test_a_daily_budget_counts_holds_and_charges_of_its_day(bench: Bench) -> None:

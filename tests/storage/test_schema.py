@@ -165,7 +165,8 @@ worker extend_lot
 worker fence_workers
 worker hold_batch
 worker ledger_now
-worker make_partitions
+worker make_partition
+worker missing_partitions
 worker revoke_lot
 worker settle_batch
 worker trim_changes

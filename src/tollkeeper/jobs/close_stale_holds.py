@@ -36,8 +36,15 @@ class Sweeper:
             for worker_id in await self._orphans.fence_silent_workers(SILENT_SECONDS):
                 log.warning("worker %d is silent and was fenced", worker_id)
         settlements = await self._orphans.find()
-        closed = sum(await asyncio.gather(*map(self._ledger().settle, settlements)))
         self._last_contact = self._monotonic()
+        done = await asyncio.gather(*map(self._ledger().settle, settlements), return_exceptions=True)
+        if self._monotonic() - self._last_contact > HEARTBEAT_SECONDS:
+            # The database was away while we settled: nobody could write a heartbeat.
+            self._judges_from = self._monotonic() + 2 * HEARTBEAT_SECONDS
+        closed = done.count(True)
+        failed = [problem for problem in done if isinstance(problem, Exception)]
+        if failed:
+            log.error("%d calls of dead workers could not be settled, the first because: %s", len(failed), failed[0])
         if closed:
             log.warning("%d calls of dead workers were settled from what is known of them", closed)
         return closed

@@ -12,9 +12,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from tollkeeper.core.errors import QueueFull, StoreUnavailable
+from tollkeeper.steady import without_content
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Batcher(Generic[Row, Result]):
         flush: Callable[[Sequence[Row]], Awaitable[Sequence[Result]]],
         *,
         patience_seconds: float | None = None,
-        unclaimed: Callable[[Row, Result], None] = lambda *_: None,
+        unclaimed: Callable[[Row, Result | None], None] = lambda *_: None,
     ) -> None:
         """Without patience every row is sent, however long that takes and whoever still waits for it."""
         self._flush = flush
@@ -60,6 +61,10 @@ class Batcher(Generic[Row, Result]):
         if self._running is None:
             self._running = loop.create_task(self._run())
         return future
+
+    def is_under_way(self, future: asyncio.Future[Result]) -> bool:
+        """Whether a row was sent whose fate is not known yet."""
+        return any(sent is future for _, sent, _ in self._sent)
 
     async def drain(self) -> None:
         """Wait until everything taken in has been booked."""
@@ -98,23 +103,36 @@ class Batcher(Generic[Row, Result]):
 
     async def _deliver(self, batch: Sequence[Entry[Row, Result]]) -> None:
         try:
-            results = await self._flush_until_known([entry[0] for entry in batch])
+            results: Sequence[Result | None] = await self._flush_until_known([entry[0] for entry in batch])
         except Exception as problem:  # Whatever it was, callers must be told and the queue must go on.
             if len(batch) > 1 and isinstance(problem, BadRow):
                 middle = len(batch) // 2
                 await self._deliver(batch[:middle])
                 await self._deliver(batch[middle:])
                 return
-            for _, future, _ in batch:
-                if not future.done():
-                    future.set_exception(problem)
-                    future.exception()  # A settle that nobody awaits must not be reported as a forgotten exception.
-            return
+            log.error("%d rows were not booked: %s", len(batch), problem)
+            self._tell(batch, [None] * len(batch), problem)
+        else:
+            self._tell(batch, results, None)
+
+    def _tell(
+        self, batch: Sequence[Entry[Row, Result]], results: Sequence[Result | None], problem: Exception | None
+    ) -> None:
+        """Everybody who waits first; then what nobody waits for any more."""
+        unclaimed = []
         for (row, future, _), result in zip(batch, results, strict=True):
             if future.done():
-                self._unclaimed(row, result)
+                unclaimed.append((row, result))
+            elif problem is not None:
+                future.set_exception(problem)
+                future.exception()  # A settle that nobody awaits must not be reported as a forgotten exception.
             else:
-                future.set_result(result)
+                future.set_result(cast("Result", result))
+        for row, result in unclaimed:
+            try:
+                self._unclaimed(row, result)
+            except Exception as mishap:  # One row's mishap is not the next one's.
+                log.error("an unclaimed row was left: %s", without_content(mishap))
 
     async def _flush_until_known(self, rows: Sequence[Row]) -> Sequence[Result]:
         attempt = 0

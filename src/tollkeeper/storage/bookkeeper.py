@@ -32,6 +32,7 @@ class Bookkeeper:
         self._journal_folder = journal_folder
         self._patience_seconds = patience_seconds
         self._ledger: SqlLedger | None = None
+        self._former: list[SqlLedger] = []
         self._worker_id = 0
 
     @property
@@ -51,14 +52,16 @@ class Bookkeeper:
             if not await survive("beginning of a worker's life", self._begin):
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            life = self.ledger
             await workers.beat_until_fenced(self._database, self._worker_id)
             log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)
+            # Its calls may still settle, and while its journal stays locked nobody else does it for them.
+            self._former.append(self.ledger)
             self._ledger = None
-            await life.close()
 
     async def close(self) -> None:
         """Book what is waiting and end this life; nothing is only in memory afterwards."""
+        for former in self._former:
+            await former.close()
         if self._ledger is not None:
             await self._ledger.close()
             # Without the database this life ends as a silent one: fenced, and swept.
@@ -69,7 +72,10 @@ class Bookkeeper:
         self._worker_id = await workers.register(self._database, self._node)
         journal = Journal(self._journal_folder, self._worker_id)
         ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
-        closed = await self._replay(ledger)
+        with contextlib.ExitStack() as undo:
+            undo.callback(journal.close)
+            closed = await self._replay(ledger)
+            undo.pop_all()
         if closed:
             log.warning("%d calls of earlier workers on this host were settled", closed)
         self._ledger = ledger
@@ -81,7 +87,8 @@ class Bookkeeper:
             closed += await _settle_all(ledger, orphan.settlements)
             await workers.end(self._database, orphan.worker_id)
             closed += await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
-            orphan.path.unlink()
+            for path in orphan.paths:
+                path.unlink(missing_ok=True)
         return closed
 
 

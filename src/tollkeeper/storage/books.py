@@ -45,7 +45,16 @@ INVARIANTS: Mapping[str, str] = {
         select format('call %s of account %s: hold charged %s, receipt %s', h.request_id, h.account_id, h.charged,
                       u.charged)
         from hold h left join usage u using (request_id)
-        where h.closed_at is not null and h.charged is distinct from u.charged""",
+        -- The usage log is cleaned from its old end.
+        where h.closed_at is not null and h.charged is distinct from u.charged
+          and h.request_id >= (select request_id from usage order by request_id limit 1)
+        union all
+        select format('call %s of account %s: %s entry of %s without a hold', e.cause, e.account_id, e.kind, e.amount)
+        from entry e
+        -- Holds are dropped from their old end.
+        where e.kind in ('charged', 'overrun', 'debt')
+          and e.cause >= (select request_id from hold order by request_id limit 1)
+          and not exists (select from hold h where h.request_id = e.cause)""",
     "I4 every hold is closed within its deadline and a minute": """
         select format('call %s of account %s: hold open, due %s', request_id, account_id, deadline_at) as finding
         from hold where closed_at is null and deadline_at + interval '60 s' < ledger_now()""",
@@ -55,6 +64,13 @@ INVARIANTS: Mapping[str, str] = {
         left join (select account_id, sum(case kind when 'debt_paid' then -amount else amount end) as owed
                    from entry where kind in ('debt', 'clawed', 'debt_paid') group by 1) e using (account_id)
         where b.debt <> coalesce(e.owed, 0)""",
+    "what a key's budget counts is the sum of its day's holds": """
+        select format('key %s: day %s counts %s, holds say %s', b.key_id, b.day, b.day_total, coalesce(h.total, 0))
+                   as finding
+        from key_books b
+        left join (select key_id, day, sum(coalesce(charged, amount)) as total from hold group by 1, 2) h
+            on h.key_id = b.key_id and h.day = b.day
+        where b.day > current_date - 7 and b.day_total <> coalesce(h.total, 0)""",
     "I9 every hold and receipt names a price": """
         select format('call %s: price %s', request_id, price_id) as finding
         from (select request_id, price_id from hold union select request_id, price_id from usage) calls
@@ -107,6 +123,7 @@ async def check_books(database: Database) -> list[Verdict]:
         database.session(patience_seconds=PATIENCE_SECONDS) as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
+        await connection.execute("set local statement_timeout = 0")
         return [
             Verdict(
                 invariant,

@@ -56,6 +56,9 @@ class Database:
                 "role": self._part.value,
                 "search_path": "tollkeeper",
                 "timezone": "UTC",
+                # What we no longer wait for must not go on waiting, or committing, on the server.
+                "statement_timeout": f"{round(self._patience_seconds * 1_000)}",
+                "client_connection_check_interval": "1000",
                 "application_name": f"tollkeeper/{__version__}",
             },
         )

@@ -12,9 +12,10 @@ Rules of this file
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -32,15 +33,23 @@ class Segment:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # Locked before it has its name: nobody may find it and take its owner for dead.
+        nameless = path.with_suffix(".new")
+        self._descriptor: int | None = os.open(nameless, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        nameless.rename(path)
         self.size_bytes = 0
         self.unbooked: set[UUID] = set()
 
     def write(self, settlement: Settlement) -> None:
+        """Raise OSError where the line could not be written whole."""
+        if self._descriptor is None:
+            raise OSError("the journal is closed")
         line = encode(settlement) + b"\n"
         # One write of one line: a process killed in the middle leaves either all of it or a torn last line.
-        os.write(self._descriptor, line)
+        if os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, self.size_bytes)
+            raise OSError("the disk is full")
         self.size_bytes += len(line)
         self.unbooked.add(settlement.request_id)
 
@@ -51,7 +60,9 @@ class Segment:
 
     def leave(self) -> None:
         """Give up the lock: whoever comes next may replay what is in here."""
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class Journal:
@@ -73,8 +84,10 @@ class Journal:
         """The database has this one."""
         for segment in self._segments:
             segment.unbooked.discard(request_id)
-        while len(self._segments) > 1 and not self._segments[0].unbooked:
-            self._segments.pop(0).remove()
+        # A line that is replayed although its call was settled does nothing, so segments may go in any order.
+        for segment in [segment for segment in self._segments[:-1] if not segment.unbooked]:
+            self._segments.remove(segment)
+            segment.remove()
 
     def close(self) -> None:
         """Leave behind only what is not booked."""
@@ -90,29 +103,44 @@ class Journal:
 
 
 class Orphan(NamedTuple):
-    """A file whose owner is dead, with the last settlement of every call in it."""
+    """The files of a dead worker, with the last settlement of every call in them."""
 
-    path: Path
     worker_id: int
+    paths: list[Path]
     settlements: list[Settlement]
 
 
 def orphaned(folder: Path) -> Iterator[Orphan]:
-    """Every file that can be locked. It stays locked by this process while it is being handled."""
-    for path in sorted(folder.glob("*.journal")):
-        with suppress(FileNotFoundError), path.open("rb") as file:
+    """Every worker whose files can be locked. They stay locked by this process while they are being handled."""
+    paths = sorted(folder.glob("*.journal"), key=_place)
+    for worker_id, group in groupby(paths, key=lambda path: _place(path)[0]):
+        own = list(group)
+        with ExitStack() as stack:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                files = [stack.enter_context(_locked(path)) for path in own]
+            except (BlockingIOError, FileNotFoundError):
                 continue
-            yield Orphan(path, int(path.name.partition("-")[0]), list(_settlements(file.read())))
+            last: dict[UUID, Settlement] = {}
+            for file in files:
+                last |= {settlement.request_id: settlement for settlement in _settlements(file.read())}
+            yield Orphan(worker_id, own, list(last.values()))
+
+
+def _place(path: Path) -> tuple[int, int]:
+    """Worker and number of a segment, from its name."""
+    worker_id, _, number = path.stem.partition("-")
+    return int(worker_id), int(number)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[BinaryIO]:
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield file
 
 
 def _settlements(text: bytes) -> Iterator[Settlement]:
-    last: dict[UUID, Settlement] = {}
     for line in text.splitlines():
         # The last line may be torn: its call is settled by the sweeper.
         with suppress(msgspec.DecodeError):
-            settlement = decode(line)
-            last[settlement.request_id] = settlement
-    yield from last.values()
+            yield decode(line)

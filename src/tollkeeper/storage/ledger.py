@@ -8,6 +8,7 @@ Rules of this file
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Mapping, Sequence
 
 import asyncpg
@@ -30,6 +31,8 @@ CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
 FENCED = "TK001"
 
+log = logging.getLogger(__name__)
+
 encode_attempts = msgspec.json.Encoder().encode
 
 
@@ -46,16 +49,28 @@ class SqlLedger:
         self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
 
     async def hold(self, order: HoldOrder) -> Verdict:
-        return await self._holds.submit(order)
+        future = self._holds.submit(order)
+        try:
+            return await future
+        except (asyncio.CancelledError, StoreUnavailable):
+            self._forsake(order, future)
+            raise
+        except WorkerFenced:
+            # An earlier sending of it may have been taken.
+            self.settle(void(order))
+            raise
 
     async def extend(self, extension: Extension) -> Verdict:
         return await self._holds.submit(extension)
 
     def note(self, settlement: Settlement) -> None:
-        self._journal.write(settlement)
+        try:
+            self._journal.write(settlement)
+        except OSError as problem:
+            log.error("the journal cannot be written (%s): a crash now would lose what it should remember", problem)
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
-        self._journal.write(settlement)
+        self.note(settlement)
         return self._settles.submit(settlement)
 
     async def checkpoint(self, progress: Progress) -> bool:
@@ -69,10 +84,23 @@ class SqlLedger:
                 await self._settles.drain()
         self._journal.close()
 
-    def _void_unclaimed(self, row: HoldOrder | Extension, verdict: Verdict) -> None:
-        """Nobody waits for this hold any more, so nothing was or will be sent upstream under it."""
-        if verdict.granted and isinstance(row, HoldOrder):
+    def _forsake(self, order: HoldOrder, future: asyncio.Future[Verdict]) -> None:
+        """The caller gives up on a hold: nothing was or will be sent upstream under it."""
+        if future.done() and not future.cancelled() and future.exception() is None:
+            # It was granted in the very moment in which the caller left.
+            self._void_unclaimed(order, future.result())
+        elif self._holds.is_under_way(future):
+            # Not known yet whether it is granted. Should this process die before it is, the journal knows what to do.
+            self.note(void(order))
+
+    def _void_unclaimed(self, row: HoldOrder | Extension, verdict: Verdict | None) -> None:
+        """Nobody waits for this row any more. No verdict: its fate is unknown, and a void does no harm."""
+        if not isinstance(row, HoldOrder):
+            return
+        if verdict is None or verdict.granted:
             self.settle(void(row))
+        else:
+            self._journal.booked(row.request_id)
 
     async def _flush_holds(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[Verdict]:
         found = await self._run(HOLD, self._worker_id, *columns([_hold_row(row) for row in rows]))
@@ -96,9 +124,14 @@ class SqlLedger:
         except TRY_AGAIN as problem:
             raise StoreUnavailable from problem
         except asyncpg.PostgresError as problem:
-            if problem.sqlstate == FENCED:
+            state = problem.sqlstate or ""
+            if state == FENCED:
                 raise WorkerFenced from None
-            raise BadRow(str(problem)) from problem
+            # Missing rights or functions are for the operator to mend, and no fault of the rows: they wait.
+            if state[:2] in {"42", "XX"}:
+                log.error("the ledger's functions cannot be used: %s", problem)
+                raise StoreUnavailable from problem
+            raise BadRow(f"{state}: {problem}") from problem
         except asyncpg.DataError as problem:
             raise BadRow("a value does not fit its column") from problem
 
@@ -148,5 +181,6 @@ def _settle_row(row: Settlement) -> tuple[object, ...]:
         usage.output_tokens,
         row.charge.source.value,
         row.ending.value,
-        encode_attempts(row.attempts).decode(),
+        # PostgreSQL keeps no NUL in JSON, and a receipt's detail must never sink its charge.
+        encode_attempts(row.attempts).decode().replace("\\u0000", ""),
     )

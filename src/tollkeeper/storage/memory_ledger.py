@@ -78,9 +78,10 @@ class MemoryLedger:
         self.entries: list[Entry] = []
 
     async def hold(self, order: HoldOrder) -> Verdict:
-        if order.request_id in self.holds:
-            return Verdict(Outcome.REPLAYED)
-        verdict = self._judge(order.account_id, order.key_id, order.amount)
+        earlier = self.holds.get(order.request_id)
+        if earlier is not None:
+            return Verdict(Outcome.REPLAYED if earlier.charged is None else Outcome.CLOSED)
+        verdict = self._judge(order.account_id, order.key_id, order.amount, self._now().date())
         if verdict.granted:
             draws = self._reserve(order.account_id, order.key_id, order.amount)
             self.holds[order.request_id] = OpenHold(order, order.amount, draws, self._now().date())
@@ -88,11 +89,13 @@ class MemoryLedger:
 
     async def extend(self, extension: Extension) -> Verdict:
         hold = self.holds.get(extension.request_id)
+        if hold is not None and hold.charged is not None:
+            return Verdict(Outcome.CLOSED)
         if hold is not None and extension.sequence <= hold.extensions:
             return Verdict(Outcome.REPLAYED)
-        if hold is None or hold.charged is not None or extension.sequence != hold.extensions + 1:
+        if hold is None or extension.sequence != hold.extensions + 1:
             return Verdict(Outcome.UNKNOWN_HOLD)
-        verdict = self._judge(extension.account_id, extension.key_id, extension.amount)
+        verdict = self._judge(extension.account_id, extension.key_id, extension.amount, hold.day)
         if verdict.granted:
             hold.draws += self._reserve(extension.account_id, extension.key_id, extension.amount)
             hold.amount += extension.amount
@@ -130,6 +133,7 @@ class MemoryLedger:
         if filed.closed_as is not None or filed.lot.expires_at >= until:
             return False
         filed.lot = msgspec.structs.replace(filed.lot, expires_at=until)
+        self._pay_debt(filed.account_id)
         return True
 
     async def close_lots(self, grace: timedelta) -> int:
@@ -178,7 +182,7 @@ class MemoryLedger:
             key_held=key.held,
         )
 
-    def _judge(self, account_id: int, key_id: int, amount: int) -> Verdict:
+    def _judge(self, account_id: int, key_id: int, amount: int, day: date) -> Verdict:
         key = self.keys.get(key_id)
         if key is None or key.account_id != account_id:
             return Verdict(Outcome.UNKNOWN_KEY)
@@ -187,7 +191,7 @@ class MemoryLedger:
             return Verdict(Outcome.DEBT, Quota(debt))
         checks = [
             (Outcome.KEY_SHORT, None if key.quota is None else key.quota - key.used - key.held),
-            (Outcome.BUDGET, self._budget_left(key_id, key)),
+            (Outcome.BUDGET, self._budget_left(key_id, key, day)),
             (Outcome.ACCOUNT_SHORT, sum(lot.remaining for lot in self._drawable(account_id, key_id))),
         ]
         for outcome, available in checks:
@@ -195,16 +199,15 @@ class MemoryLedger:
                 return Verdict(outcome, Quota(max(0, available)))
         return Verdict(Outcome.ADMITTED)
 
-    def _budget_left(self, key_id: int, key: Key) -> int | None:
+    def _budget_left(self, key_id: int, key: Key, day: date) -> int | None:
+        """What is left today and this month, as far as something of `day` counts for them."""
         today = self._now().date()
         own = [hold for hold in self.holds.values() if hold.order.key_id == key_id]
-        day = sum(_booked(hold) for hold in own if hold.day == today)
-        month = sum(_booked(hold) for hold in own if hold.day.replace(day=1) == today.replace(day=1))
-        left = [
-            budget - spent
-            for budget, spent in ((key.daily_budget, day), (key.monthly_budget, month))
-            if budget is not None
-        ]
+        left = []
+        if key.daily_budget is not None and day == today:
+            left.append(key.daily_budget - sum(_booked(hold) for hold in own if hold.day == today))
+        if key.monthly_budget is not None and _month(day) == _month(today):
+            left.append(key.monthly_budget - sum(_booked(hold) for hold in own if _month(hold.day) == _month(today)))
         return min(left, default=None)
 
     def _drawable(self, account_id: int, key_id: int | None) -> list[Lot]:
@@ -247,6 +250,9 @@ class MemoryLedger:
         for taken, part in split(draws, charged):
             self._enter("charged", taken.lot_id, account_id, part)
             closed_as = self.lots[taken.lot_id].closed_as
+            if closed_as == "revoked":
+                self._enter("clawed", 0, account_id, part)
+                self.accounts[account_id].debt += part
             if closed_as is None:
                 self._add(taken.lot_id, taken.amount - part)
             else:
@@ -269,6 +275,10 @@ class MemoryLedger:
     def _enter(self, kind: str, lot_id: int, account_id: int, amount: int) -> None:
         if amount > 0:
             self.entries.append(Entry(kind, lot_id, account_id, amount))
+
+
+def _month(day: date) -> date:
+    return day.replace(day=1)
 
 
 def _booked(hold: OpenHold) -> int:

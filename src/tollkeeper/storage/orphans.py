@@ -22,7 +22,7 @@ where h.closed_at is null
 """
 FIND = f"""
 {HOLDS} and (least(w.fenced_at, w.ended_at) < now() - make_interval(secs => $1) or h.deadline_at < ledger_now())
-limit $2
+order by h.deadline_at limit $2
 """
 FIND_OF_WORKER = f"{HOLDS} and h.worker_id = $1"
 

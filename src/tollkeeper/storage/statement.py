@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from tollkeeper.ports import NotOnFile
 from tollkeeper.storage.database import Database
 
 MOVEMENTS = """
@@ -24,6 +25,9 @@ order by at, place, detail
 """
 
 
+PATIENCE_SECONDS = 600.0
+
+
 class Movement(msgspec.Struct, frozen=True):
     at: datetime
     what: str
@@ -34,7 +38,9 @@ class Movement(msgspec.Struct, frozen=True):
 
 async def statement(database: Database, account_id: int) -> list[Movement]:
     """What came in and what went out. Open holds are not movements: they are settled first."""
-    return [
-        Movement(row["at"], row["what"], row["detail"], int(row["amount"]), int(row["balance"]))
-        for row in await database.rows(MOVEMENTS, account_id)
-    ]
+    async with database.session(patience_seconds=PATIENCE_SECONDS) as connection, connection.transaction():
+        await connection.execute("set local statement_timeout = 0")
+        if not await connection.fetchval("select true from account where id = $1", account_id):
+            raise NotOnFile(f"There is no account {account_id}.")
+        rows = await connection.fetch(MOVEMENTS, account_id)
+    return [Movement(row["at"], row["what"], row["detail"], int(row["amount"]), int(row["balance"])) for row in rows]

@@ -36,7 +36,8 @@ class SqlTreasury:
                 return total
 
     async def make_partitions(self) -> None:
-        await self._database.row("select make_partitions(ledger_now())")
+        for row in await self._database.rows("select * from missing_partitions(ledger_now())"):
+            await self._database.row("select make_partition($1, $2, $3)", row["parent"], row["since"], row["until"])
 
     async def revoke(self, lot_id: int) -> Revoked:
         row = await self._database.row("select * from revoke_lot($1)", lot_id)

@@ -6,7 +6,9 @@ from tollkeeper.steady import survive
 from tollkeeper.storage.database import Database
 
 HEARTBEAT_SECONDS = 5.0
-BEAT = "update worker set heartbeat_at = now() where id = $1 returning fenced_at"
+BEAT = """
+update worker set heartbeat_at = now() where id = $1 returning fenced_at is not null or ended_at is not null as over
+"""
 
 
 async def register(database: Database, node: str) -> int:
@@ -23,7 +25,7 @@ async def beat_until_fenced(database: Database, worker_id: int) -> None:
     async def once() -> None:
         nonlocal fenced
         row = await database.row(BEAT, worker_id)
-        fenced = row["fenced_at"] is not None
+        fenced = row["over"]
 
     while not fenced:
         await survive("worker's heartbeat", once)

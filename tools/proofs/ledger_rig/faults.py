@@ -31,6 +31,12 @@ from usage u join hold h using (request_id) join worker w on w.id = h.worker_id
 """
 
 
+# What was really taken from lots, or is owed, for each call.
+ENTERED = """
+select cause::text as id, sum(amount) as charged from entry where kind in ('charged', 'overrun', 'debt') group by cause
+"""
+
+
 class Findings(msgspec.Struct, kw_only=True):
     calls: int
     kills: int
@@ -215,10 +221,7 @@ async def _compare(url: str, truth: Truth, load: Load, lost_nodes: list[str]) ->
     connection = await connect(url)
     try:
         rows = await connection.fetch(RECEIPTS)
-        doubles: int = await connection.fetchval(
-            "select count(*) from (select cause from entry where kind = 'charged' group by cause, lot_id"
-            " having count(*) > 1) twice"
-        )
+        entered = {row["id"]: int(row["charged"]) for row in await connection.fetch(ENTERED)}
     finally:
         await connection.close()
     booked = {row["id"]: row for row in rows}
@@ -230,9 +233,10 @@ async def _compare(url: str, truth: Truth, load: Load, lost_nodes: list[str]) ->
         kills=load.kills,
         crashes=load.crashes,
         lost=sum(request_id not in booked or booked[request_id]["charged"] == 0 for request_id in finished),
-        double=doubles,
+        double=sum(amount > booked[cause]["charged"] for cause, amount in entered.items() if cause in booked)
+        + sum(cause not in booked for cause in entered),
         ghost=sum(row["charged"] > 0 and row["id"] not in answered and row["ending"] == "completed" for row in rows),
-        diff=sum(booked[request_id]["charged"] - answered[request_id] for request_id in finished & booked.keys()),
+        diff=sum(abs(entered.get(request_id, 0) - answered[request_id]) for request_id in finished),
         in_flight=len(in_flight),
         wrong_in_flight=sum(not 0 <= row["charged"] <= row["held"] for row in in_flight),
     )

@@ -33,10 +33,9 @@ create index worker_alive on worker (id) where ended_at is null;
 alter table api_key add column daily_budget bigint check (daily_budget >= 0);
 alter table api_key add column monthly_budget bigint check (monthly_budget >= 0);
 grant update (daily_budget, monthly_budget) on api_key to tollkeeper_console;
--- What was held or charged by holds of the named day and month (UTC), for budgets.
+-- What was held or charged by holds of the named day and of its month (UTC), for budgets. The day never goes back.
 alter table key_books add column day date not null default '1970-01-01';
 alter table key_books add column day_total bigint not null default 0 check (day_total >= 0);
-alter table key_books add column month date not null default '1970-01-01';
 alter table key_books add column month_total bigint not null default 0 check (month_total >= 0);
 
 -- For the job that closes lots. Draws do not touch these columns, so they stay in-place updates.
@@ -59,6 +58,8 @@ create table hold (
     input_count      bigint not null check (input_count >= 0),
     output_count     bigint not null default 0 check (output_count >= 0),
     extensions       smallint not null default 0,
+    -- The day of the key's budget that this hold counts for.
+    day              date not null,
     created_at       timestamptz not null,
     deadline_at      timestamptz not null,
     charged          bigint check (charged >= 0),
@@ -109,8 +110,11 @@ create table hold_other partition of hold default;
 create table entry_other partition of entry default;
 create table usage_other partition of usage default;
 
+-- Making one needs the table to itself for a moment. It gives up soon where a long reader is in the way: calls that
+-- would queue behind it matter more, and there is a week's time to try again.
 create function make_partition(parent text, since timestamptz, until timestamptz) returns void
-language plpgsql security definer set search_path = tollkeeper, pg_temp set timezone = 'UTC'
+language plpgsql security definer
+set search_path = tollkeeper, pg_temp set timezone = 'UTC' set lock_timeout = '200ms'
 as $$
 declare
     name text := parent || to_char(since, '_YYYYMMDD');
@@ -128,24 +132,24 @@ exception when check_violation then
     raise warning 'partition % was not made: the default partition of % has rows of its time', name, parent;
 end $$;
 
--- Make the partitions for the days ahead. Called by the migration and, each hour, by the worker.
-create function make_partitions(at timestamptz) returns void
-language plpgsql security definer set search_path = tollkeeper, pg_temp set timezone = 'UTC'
+-- The partitions of the days ahead that are not there yet. The worker makes them, each in a transaction of its own.
+create function missing_partitions(at timestamptz)
+returns table (parent text, since timestamptz, until timestamptz)
+language sql stable security definer set search_path = tollkeeper, pg_temp set timezone = 'UTC'
 as $$
-declare
-    day timestamptz;
-begin
-    perform pg_advisory_xact_lock(hashtext('tollkeeper.partitions'));
-    for day in select generate_series(date_trunc('day', at) - interval '1 day', at + interval '7 days', '1 day') loop
-        perform make_partition('usage', day, day + interval '1 day');
-        perform make_partition('hold', date_trunc('week', day), date_trunc('week', day) + interval '7 days');
-        perform make_partition('entry', date_trunc('month', day), date_trunc('month', day) + interval '1 month');
-    end loop;
-end $$;
-select make_partitions(ledger_now());
+    select distinct p.parent, p.since, p.until
+    from generate_series(date_trunc('day', at) - interval '1 day', at + interval '7 days', '1 day') day,
+    lateral (values
+        ('usage', day, day + interval '1 day'),
+        ('hold', date_trunc('week', day), date_trunc('week', day) + interval '7 days'),
+        ('entry', date_trunc('month', day), date_trunc('month', day) + interval '1 month')) p (parent, since, until)
+    where to_regclass('tollkeeper.' || p.parent || to_char(p.since, '_YYYYMMDD')) is null
+    order by 1, 2
+$$;
+select make_partition(parent, since, until) from missing_partitions(ledger_now());
 
 -- hold_batch: reserve quota, or extend reservations ----------------------------------------------------------------------
--- sequence 0 asks for a new hold, n > 0 for the n-th extension of one. Verdicts: admitted, replayed, unknown_key,
+-- sequence 0 asks for a new hold, n > 0 for the n-th extension of one. Verdicts: admitted, replayed, closed, unknown_key,
 -- unknown_hold, debt, account_short, key_short, budget. `available` is what there was of the quota that was short, or
 -- the debt. Requests are judged one after the other in the order of the arrays: a large one that does not fit never
 -- refuses a small one behind it.
@@ -163,7 +167,6 @@ as $$
 declare
     this_moment timestamptz := ledger_now();
     today date := (this_moment at time zone 'UTC')::date;
-    this_month date := date_trunc('month', this_moment at time zone 'UTC')::date;
     asked record;
     pocket record;
     a int; k int; n int := 0; left_to_draw bigint; part bigint;
@@ -171,7 +174,7 @@ declare
     accounts bigint[]; debt bigint[]; free_left bigint[]; free_at int[]; free_to int[]; account_held bigint[];
     -- by key of the batch
     keys bigint[]; key_left bigint[]; day_left bigint[]; month_left bigint[];
-    bound_left bigint[]; bound_at int[]; bound_to int[]; key_held bigint[];
+    bound_left bigint[]; bound_at int[]; bound_to int[]; key_held bigint[]; key_day bigint[]; key_month bigint[];
     -- by lot
     lot_id bigint[] := '{}'; lot_left bigint[] := '{}'; lot_drawn bool[] := '{}';
     -- by draw
@@ -183,8 +186,8 @@ declare
     draw_to int[] := array_fill(0, array[cardinality(p_request)]);
     admitted int := 0; extended int := 0;
 begin
-    if exists (select from worker where id = p_worker and fenced_at is not null) then
-        raise exception 'worker % was fenced', p_worker using errcode = 'TK001';
+    if not exists (select from worker where id = p_worker and fenced_at is null and ended_at is null) then
+        raise exception 'the life of worker % is over', p_worker using errcode = 'TK001';
     end if;
     perform from account_books where account_id = any (p_account) order by account_id for update;
 
@@ -197,7 +200,7 @@ begin
     bound_left := array_fill(0::bigint, array[cardinality(keys)]);
     bound_at := array_fill(1, array[cardinality(keys)]);
     bound_to := array_fill(0, array[cardinality(keys)]);
-    key_held := bound_left;
+    key_held := bound_left; key_day := bound_left; key_month := bound_left;
     debt := array(select b.debt from unnest(accounts) with ordinality t (id, at)
                   left join account_books b on b.account_id = t.id order by t.at);
 
@@ -216,11 +219,12 @@ begin
         if pocket.k is null then
             if free_to[pocket.a] = 0 then free_at[pocket.a] := n; end if;
             free_to[pocket.a] := n;
-            free_left[pocket.a] := free_left[pocket.a] + pocket.remaining;
+            -- Bounded: more than any hold can ask for is enough.
+            free_left[pocket.a] := least(free_left[pocket.a] + pocket.remaining, 4611686018427387904);
         else
             if bound_to[pocket.k] = 0 then bound_at[pocket.k] := n; end if;
             bound_to[pocket.k] := n;
-            bound_left[pocket.k] := bound_left[pocket.k] + pocket.remaining;
+            bound_left[pocket.k] := least(bound_left[pocket.k] + pocket.remaining, 2305843009213693952);
         end if;
     end loop;
 
@@ -228,10 +232,17 @@ begin
         select r.request_id, r.sequence, r.amount, r.at, ak.id is not null as key_known,
                -- Their places in `accounts` and `keys`, which are sorted likewise.
                dense_rank() over (order by r.account_id) as a, dense_rank() over (order by r.key_id) as k,
+               -- The same request may stand in a batch twice: the first decides.
+               min(r.at) over (partition by r.request_id, r.sequence) as first,
                h.request_id is not null as hold_known, h.extensions, h.closed_at,
+               (h.account_id, h.key_id) is distinct from (r.account_id, r.key_id) as foreign_hold,
                ak.quota - kb.used - kb.held as key_left,
-               ak.daily_budget - case when kb.day = today then kb.day_total else 0 end as day_left,
-               ak.monthly_budget - case when kb.month = this_month then kb.month_total else 0 end as month_left
+               ak.daily_budget - case when kb.day >= today then kb.day_total else 0 end as day_left,
+               ak.monthly_budget - case when date_trunc('month', kb.day) >= date_trunc('month', today)
+                                        then kb.month_total else 0 end as month_left,
+               -- An extension counts for the day of its hold.
+               coalesce(h.day, kb.day) >= greatest(kb.day, today) or h.day is null as in_day,
+               coalesce(date_trunc('month', h.day) >= date_trunc('month', greatest(kb.day, today)), true) as in_month
         from unnest(p_request, p_sequence, p_account, p_key, p_amount) with ordinality
              r (request_id, sequence, account_id, key_id, amount, at)
         left join api_key ak on ak.id = r.key_id and ak.account_id = r.account_id
@@ -240,10 +251,16 @@ begin
         order by r.at
     loop
         a := asked.a; k := asked.k;
-        if asked.hold_known and asked.sequence <= asked.extensions then
+        if asked.first < asked.at then
+            verdicts[asked.at] := case verdicts[asked.first] when 'admitted' then 'replayed' else verdicts[asked.first] end;
+            availables[asked.at] := availables[asked.first];
+        elsif asked.hold_known and asked.foreign_hold then
+            verdicts[asked.at] := 'unknown_hold';
+        elsif asked.closed_at is not null then
+            verdicts[asked.at] := 'closed';
+        elsif asked.hold_known and asked.sequence <= asked.extensions then
             verdicts[asked.at] := 'replayed';
-        elsif (asked.sequence > 0 and not asked.hold_known) or asked.closed_at is not null
-              or asked.sequence > coalesce(asked.extensions, 0) + 1 then
+        elsif (asked.sequence > 0 and not asked.hold_known) or asked.sequence > coalesce(asked.extensions, 0) + 1 then
             verdicts[asked.at] := 'unknown_hold';
         elsif not asked.key_known then
             verdicts[asked.at] := 'unknown_key';
@@ -253,9 +270,11 @@ begin
         elsif asked.amount > asked.key_left - key_held[k] then
             verdicts[asked.at] := 'key_short';
             availables[asked.at] := greatest(0, asked.key_left - key_held[k]);
-        elsif asked.amount > least(asked.day_left, asked.month_left) - key_held[k] then
+        elsif asked.amount > least(case when asked.in_day then asked.day_left - key_day[k] end,
+                                   case when asked.in_month then asked.month_left - key_month[k] end) then
             verdicts[asked.at] := 'budget';
-            availables[asked.at] := greatest(0, least(asked.day_left, asked.month_left) - key_held[k]);
+            availables[asked.at] := greatest(0, least(case when asked.in_day then asked.day_left - key_day[k] end,
+                                                      case when asked.in_month then asked.month_left - key_month[k] end));
         elsif asked.amount > bound_left[k] + free_left[a] then
             verdicts[asked.at] := 'account_short';
             availables[asked.at] := bound_left[k] + free_left[a];
@@ -265,6 +284,8 @@ begin
             extended := extended + (asked.sequence > 0)::int;
             account_held[a] := account_held[a] + asked.amount;
             key_held[k] := key_held[k] + asked.amount;
+            if asked.in_day then key_day[k] := key_day[k] + asked.amount; end if;
+            if asked.in_month then key_month[k] := key_month[k] + asked.amount; end if;
             left_to_draw := asked.amount;
             draw_from[asked.at] := d + 1;
             while left_to_draw > 0 loop
@@ -290,13 +311,14 @@ begin
 
     if admitted > extended then
         insert into hold (request_id, account_id, key_id, worker_id, price_id, group_millionths, amount, lots, amounts,
-                          input_count, created_at, deadline_at)
+                          input_count, day, created_at, deadline_at)
         select r.request_id, r.account_id, r.key_id, p_worker, r.price_id, r.group_millionths, r.amount,
-               draw_lot[draw_from[r.at]:draw_to[r.at]], draw_amount[draw_from[r.at]:draw_to[r.at]], r.input, this_moment,
-               this_moment + make_interval(secs => r.seconds)
+               draw_lot[draw_from[r.at]:draw_to[r.at]], draw_amount[draw_from[r.at]:draw_to[r.at]], r.input,
+               greatest(b.day, today), this_moment, this_moment + make_interval(secs => r.seconds)
         from unnest(p_request, p_sequence, p_account, p_key, p_amount, p_price, p_group, p_input, p_seconds)
              with ordinality r (request_id, sequence, account_id, key_id, amount, price_id, group_millionths, input,
                                 seconds, at)
+        join key_books b on b.key_id = r.key_id
         where verdicts[r.at] = 'admitted' and r.sequence = 0;
     end if;
     if extended > 0 then
@@ -315,10 +337,11 @@ begin
         update account_books b set held = b.held + u.held
         from unnest(accounts, account_held) u (id, held) where b.account_id = u.id and u.held > 0;
         update key_books b
-        set held = b.held + u.held,
-            day = today, day_total = u.held + case when b.day = today then b.day_total else 0 end,
-            month = this_month, month_total = u.held + case when b.month = this_month then b.month_total else 0 end
-        from unnest(keys, key_held) u (id, held) where b.key_id = u.id and u.held > 0;
+        set held = b.held + u.held, day = greatest(b.day, today),
+            day_total = u.day + case when b.day >= today then b.day_total else 0 end,
+            month_total = u.month + case when date_trunc('month', b.day) >= date_trunc('month', today)
+                                         then b.month_total else 0 end
+        from unnest(keys, key_held, key_day, key_month) u (id, held, day, month) where b.key_id = u.id and u.held > 0;
     end if;
     return query select * from unnest(p_request, verdicts, availables);
 end $$;
@@ -374,6 +397,7 @@ as $$
 declare
     this_moment timestamptz := ledger_now();
     closed uuid[];
+    any_revoked boolean;
     overrun record;
     debtor bigint;
     unpaid bigint;
@@ -417,19 +441,12 @@ begin
     key_totals as (
         update key_books b
         set held = b.held - t.held, used = b.used + t.charged,
-            day_total = b.day_total + case when b.day = t.day then t.day_change else 0 end,
-            month_total = b.month_total + case when b.month = t.month then t.month_change else 0 end
-        from (select key_id, sum(amount)::bigint as held, sum(charged)::bigint as charged,
-                     max(d.day) as day, max(d.month) as month,
-                     (sum(charged - amount) filter (where d.day = d.last_day))::bigint as day_change,
-                     (sum(charged - amount) filter (where d.month = d.last_month))::bigint as month_change
-              from (select done.*, (created_at at time zone 'UTC')::date as day,
-                           date_trunc('month', created_at at time zone 'UTC')::date as month,
-                           max((created_at at time zone 'UTC')::date) over (partition by key_id) as last_day,
-                           max(date_trunc('month', created_at at time zone 'UTC')::date) over (partition by key_id)
-                               as last_month
-                    from done) d
-              group by 1) t
+            day_total = b.day_total + t.day_change, month_total = b.month_total + t.month_change
+        from (select done.key_id, sum(amount)::bigint as held, sum(charged)::bigint as charged,
+                     coalesce(sum(charged - amount) filter (where done.day = kb.day), 0)::bigint as day_change,
+                     coalesce(sum(charged - amount) filter (
+                         where date_trunc('month', done.day) = date_trunc('month', kb.day)), 0)::bigint as month_change
+              from done join key_books kb on kb.key_id = done.key_id group by 1) t
         where b.key_id = t.key_id),
     receipts as (
         insert into usage (request_id, account_id, key_id, price_id, group_millionths, input_tokens, cached_tokens,
@@ -437,7 +454,23 @@ begin
         select request_id, account_id, key_id, price_id, group_millionths, input, cached, output, amount, charged,
                source, ending, attempts::jsonb, created_at, this_moment
         from done)
-    select coalesce(array_agg(done.request_id order by done.place), '{}') into closed from done;
+    select coalesce(array_agg(done.request_id order by done.place), '{}'),
+           (select coalesce(bool_or(closed_as = 'revoked' and charged > 0), false) from parts)
+    into closed, any_revoked from done;
+
+    -- What a call spent of a lot that was revoked while it ran is owed, as if it had been spent before.
+    if any_revoked then
+        with clawed as (
+            insert into entry (cause, kind, lot_id, account_id, key_id, amount, at)
+            select e.cause, 'clawed', 0, e.account_id, e.key_id, sum(e.amount), this_moment
+            from entry e join lot l on l.id = e.lot_id
+            where e.cause = any (closed) and e.kind = 'charged' and l.closed_as = 'revoked'
+            group by e.cause, e.account_id, e.key_id
+            returning account_id, amount)
+        update account_books b set debt = b.debt + c.amount
+        from (select account_id, sum(amount)::bigint as amount from clawed group by 1) c
+        where b.account_id = c.account_id;
+    end if;
 
     for overrun in
         select h.request_id, h.account_id, h.key_id, h.charged - h.amount as amount
@@ -467,18 +500,24 @@ end $$;
 create function checkpoint_batch(
     p_worker bigint, p_request uuid[], p_input bigint[], p_output bigint[], p_seconds integer[])
 returns setof uuid
-language sql security definer
+language plpgsql security definer
 set search_path = tollkeeper, pg_temp
 set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
+begin
+    -- Without the lock of accounts, so a hold that is being settled just now is passed over rather than waited for.
     update hold h
     set input_count = r.input, output_count = greatest(h.output_count, r.output),
         deadline_at = greatest(h.deadline_at, ledger_now() + make_interval(secs => r.seconds))
     from unnest(p_request, p_input, p_output, p_seconds) r (request_id, input, output, seconds)
-    where h.request_id = r.request_id and h.worker_id = p_worker and h.closed_at is null
-    returning h.request_id;
-$$;
+    where h.request_id = r.request_id and h.request_id in (
+        select f.request_id from hold f
+        where f.request_id = any (p_request) and f.worker_id = p_worker and f.closed_at is null
+        order by f.request_id for update skip locked);
+    return query select r.id from unnest(p_request) r (id) where exists (
+        select from hold h where h.request_id = r.id and h.worker_id = p_worker and h.closed_at is null);
+end $$;
 
 -- Quota in, and the ends of lots ---------------------------------------------------------------------------------------
 drop function credit_lot(bigint, bigint, text, text, smallint);
@@ -543,10 +582,17 @@ end $$;
 create function extend_lot(p_lot bigint, until timestamptz) returns boolean
 language plpgsql security definer set search_path = tollkeeper, pg_temp
 as $$
+declare
+    of_account bigint;
 begin
     perform from account_books where account_id = (select account_id from lot where id = p_lot) for update;
-    update lot set expires_at = until where id = p_lot and closed_at is null and expires_at < until;
-    return found;
+    update lot set expires_at = until where id = p_lot and closed_at is null and expires_at < until
+        returning account_id into of_account;
+    if not found then
+        return false;
+    end if;
+    perform pay_debt(of_account);
+    return true;
 end $$;
 
 -- Take a lot back: what is left of it is revoked, what was charged from it is owed. Held parts are told by their settle.
@@ -598,7 +644,7 @@ grant execute on function
     to tollkeeper_gateway, tollkeeper_worker;
 grant execute on function credit(bigint, bigint, bigint, text, text, integer, integer), extend_lot(bigint, timestamptz),
     revoke_lot(bigint) to tollkeeper_console, tollkeeper_worker;
-grant execute on function close_lots(interval, integer), fence_workers(interval), make_partitions(timestamptz)
-    to tollkeeper_worker;
+grant execute on function close_lots(interval, integer), fence_workers(interval), missing_partitions(timestamptz),
+    make_partition(text, timestamptz, timestamptz) to tollkeeper_worker;
 grant select on worker, hold, entry, usage to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
 grant insert (node), update (heartbeat_at, ended_at) on worker to tollkeeper_gateway, tollkeeper_worker;
