@@ -2,10 +2,13 @@
 
 import contextlib
 import os
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 
-from tools.node import Node, fresh_secrets, tollkeeper
+from tools.node import Node, clean_environment, fresh_secrets, tollkeeper
 from tools.services import Postgres, Redis
 from tools.services.process import stop_in_order_when_terminated
 
@@ -24,15 +27,31 @@ def main() -> int:
             "TOLLKEEPER_DATABASE_URL": database_url,
             "TOLLKEEPER_REDIS_URL": redis_url,
             "TOLLKEEPER_PORT": os.environ.get("TOLLKEEPER_PORT", "8080"),
+            "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),
         }
         key = furnish(settings)
         node = stack.enter_context(Node(settings))
+        stack.enter_context(jobs(settings, node))
         print(welcome(node, key, settings), flush=True)
         assert node.process is not None
         with contextlib.suppress(KeyboardInterrupt):
             return node.process.wait()
     print("\nStopped; nothing is left running.")
     return 0
+
+
+@contextlib.contextmanager
+def jobs(settings: dict[str, str], node: Node) -> Iterator[None]:
+    """`tollkeeper work` beside the node."""
+    with node.log.open("ab") as log:
+        working = subprocess.Popen(
+            [sys.executable, "-m", "tollkeeper", "work"], env=clean_environment() | settings, stderr=log
+        )
+    try:
+        yield
+    finally:
+        working.terminate()
+        working.wait()
 
 
 def furnish(settings: dict[str, str]) -> str:

@@ -24,6 +24,7 @@ from tollkeeper.edge.routes import ROUTES, RouteTable
 from tollkeeper.jobs.close_stale_holds import Sweeper
 from tollkeeper.jobs.expire_lots import expire_lots
 from tollkeeper.jobs.schedule import Job, run_forever
+from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.ports import AccountDesk, CatalogDesk, KeyDesk
 from tollkeeper.settings import Settings, keys_by_version
 from tollkeeper.storage.accounts import SqlAccountDesk, SqlBalances
@@ -130,7 +131,7 @@ async def work(settings: Settings) -> None:
                 [
                     Job("close_stale_holds", 2, sweeper.sweep),
                     Job("expire_lots", 600, lambda: expire_lots(treasury)),
-                    Job("make_partitions", 3600, treasury.make_partitions),
+                    Job("turn_partitions", 3600, lambda: turn_partitions(treasury)),
                 ]
             )
         finally:

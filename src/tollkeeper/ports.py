@@ -171,8 +171,8 @@ class Treasury(Protocol):
         """Close what expired more than `grace` ago; how many lots that were."""
         ...
 
-    async def make_partitions(self) -> None:
-        """Prepare the ledger's tables for the days ahead."""
+    async def turn_partitions(self, keep_holds: timedelta) -> None:
+        """Prepare the ledger's tables for the days ahead, and drop closed holds that are older than `keep_holds`."""
         ...
 
     async def revoke(self, lot_id: int) -> Revoked: ...

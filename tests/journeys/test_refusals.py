@@ -1,6 +1,7 @@
 """Requests that cannot be served, and what is said about them."""
 
 import http.client
+import resource
 import socket
 from uuid import UUID
 
@@ -123,6 +124,8 @@ async def test_the_log_has_one_line_per_call_and_no_secret(node: Node, townsfolk
 
 
 async def test_silent_connections_do_not_keep_callers_out(node: Node) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4_096)), hard))
     silent = [socket.create_connection(("127.0.0.1", node.port)) for _ in range(1_200)]
     try:
         assert ask(node, "/livez").status == 200

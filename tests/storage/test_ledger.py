@@ -376,3 +376,41 @@ async def test_a_checkpoint_tells_whether_the_hold_is_still_open(bench: Bench) -
     await bench.ledger.settle(a_settlement(order, 0, Ending.REFUSED))
     assert await bench.ledger.checkpoint(progress) is False
     assert await bench.entries(account) == {}
+
+
+async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
+    settings: Settings, owner: asyncpg.Connection, customers: Customers, tmp_path: Path
+) -> None:
+    await customers.a_model()
+    database = Database(settings.database_url.reveal(), Part.WORKER, connections=2, patience_seconds=10)
+    await database.open()
+    worker_id = await register(database, "test")
+    bench = SqlBench(
+        SqlLedger(database, worker_id, Journal(tmp_path, worker_id), patience_seconds=10),
+        SqlTreasury(database),
+        SqlBalances(database),
+        owner,
+    )
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    closed, still_open = an_order(account, key, 1), an_order(account, key, 1)
+    for order in (closed, still_open):
+        await bench.ledger.hold(order)
+    await bench.ledger.settle(a_settlement(closed, 1))
+
+    weeks = "select count(*) from pg_inherits where inhparent = 'hold'::regclass"
+    before = await owner.fetchval(weeks)
+    await bench.pass_time(60 * DAY)
+    await bench.treasury.turn_partitions(timedelta(days=30))
+    # Weeks ahead are there, empty old ones are gone, and the one with an open hold stays.
+    assert await owner.fetchval(weeks) > 2
+    assert await owner.fetchval("select count(*) from hold") == 2
+    await bench.ledger.settle(a_settlement(still_open, 1))
+    await bench.treasury.turn_partitions(timedelta(days=30))
+    assert await owner.fetchval("select count(*) from hold") == 0
+    assert await owner.fetchval("select count(*) from usage") == 2
+    assert before >= 2
+    verdicts = await check_books(database)
+    await database.close()
+    assert [verdict for verdict in verdicts if verdict.findings] == []

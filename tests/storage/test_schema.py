@@ -161,6 +161,7 @@ worker audit_hash
 worker checkpoint_batch
 worker close_lots
 worker credit
+worker drop_old_holds
 worker extend_lot
 worker fence_workers
 worker hold_batch

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import logging.config
 import os
+import resource
 import signal
 import socket
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.settings import PREFIX, Secret, description, sources
 
 KILL_AFTER_SECONDS = 30
+SPARE_DESCRIPTORS = 256
 
 
 class JsonLines(logging.Formatter):
@@ -63,6 +65,7 @@ def serve() -> None:
         complain(f"Port {chosen.port} of {chosen.host} is taken. Stop what listens there, or set TOLLKEEPER_PORT.")
         raise typer.Exit(1)
     logging.config.dictConfig(LOGGING)
+    _allow_descriptors(chosen.connections + SPARE_DESCRIPTORS)
     logging.getLogger(__name__).info("node %s listens on http://%s:%d", chosen.node, chosen.host, chosen.port)
     Granian(
         "tollkeeper.app:gateway",
@@ -119,6 +122,16 @@ def _shown(value: object) -> str:
     if isinstance(value, Secret):
         return repr(value)
     return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _allow_descriptors(wanted: int) -> None:
+    """Every connection is a descriptor, and the usual limit of 1,024 is there for programs that use select."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft < wanted:
+        logging.getLogger(__name__).warning("only %d descriptors are allowed; %d are wanted (ulimit -n)", soft, wanted)
 
 
 def _port_is_taken(host: str, port: int) -> bool:

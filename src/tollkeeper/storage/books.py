@@ -70,7 +70,7 @@ INVARIANTS: Mapping[str, str] = {
         from key_books b
         left join (select key_id, day, sum(coalesce(charged, amount)) as total from hold group by 1, 2) h
             on h.key_id = b.key_id and h.day = b.day
-        where b.day > current_date - 7 and b.day_total <> coalesce(h.total, 0)""",
+        where b.day > (ledger_now() at time zone 'UTC')::date - 7 and b.day_total <> coalesce(h.total, 0)""",
     "I9 every hold and receipt names a price": """
         select format('call %s: price %s', request_id, price_id) as finding
         from (select request_id, price_id from hold union select request_id, price_id from usage) calls

@@ -146,7 +146,7 @@ class MemoryLedger:
             self._close(filed, "expired")
         return len(due)
 
-    async def make_partitions(self) -> None:
+    async def turn_partitions(self, keep_holds: timedelta) -> None:
         """There are no tables."""
 
     async def revoke(self, lot_id: int) -> Revoked:

@@ -35,9 +35,10 @@ class SqlTreasury:
             if closed < LOTS_AT_ONCE:
                 return total
 
-    async def make_partitions(self) -> None:
+    async def turn_partitions(self, keep_holds: timedelta) -> None:
         for row in await self._database.rows("select * from missing_partitions(ledger_now())"):
             await self._database.row("select make_partition($1, $2, $3)", row["parent"], row["since"], row["until"])
+        await self._database.row("select drop_old_holds(ledger_now() - $1::interval)", keep_holds)
 
     async def revoke(self, lot_id: int) -> Revoked:
         row = await self._database.row("select * from revoke_lot($1)", lot_id)

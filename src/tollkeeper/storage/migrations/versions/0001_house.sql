@@ -131,32 +131,6 @@ create table lot (
 -- No predicate on `remaining`: an index that mentions it would make every draw a non-HOT update.
 create index lot_by_account on lot (account_id, expires_at, id);
 
-create function credit_lot(
-    for_account bigint, amount bigint, from_source text, from_source_id text, for_months smallint,
-    out lot_id bigint, out lot_expires_at timestamptz, out replayed boolean)
-language plpgsql security definer set search_path = tollkeeper, pg_temp
-as $$
-declare
-    earlier lot;
-begin
-    insert into lot (account_id, granted, remaining, source, source_id, term, expires_at)
-    values (for_account, amount, amount, from_source, from_source_id, make_interval(months => for_months),
-            ledger_now() + make_interval(months => for_months))
-    on conflict (source, source_id) do nothing
-    returning id, expires_at, false into lot_id, lot_expires_at, replayed;
-    if found then
-        return;
-    end if;
-    select * into earlier from lot where source = from_source and source_id = from_source_id;
-    if (earlier.account_id, earlier.granted) is distinct from (for_account, amount) then
-        raise exception 'source id % was credited before, to another account or with another amount', from_source_id
-            using errcode = 'unique_violation', constraint = 'lot_source_source_id_key';
-    end if;
-    lot_id := earlier.id;
-    lot_expires_at := earlier.expires_at;
-    replayed := true;
-end $$;
-
 -- The catalog ------------------------------------------------------------------------------------------------------
 create table model (
     id            text primary key check (id ~ '^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$'),
@@ -244,7 +218,6 @@ end $$;
 
 -- Grants -----------------------------------------------------------------------------------------------------------
 grant execute on function ledger_now() to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
-grant execute on function credit_lot(bigint, bigint, text, text, smallint) to tollkeeper_console, tollkeeper_worker;
 grant execute on function append_audit(text, text, text, jsonb) to tollkeeper_console, tollkeeper_worker;
 grant execute on function audit_hash(bytea, audit) to tollkeeper_worker;
 

@@ -148,6 +148,31 @@ as $$
 $$;
 select make_partition(parent, since, until) from missing_partitions(ledger_now());
 
+-- Holds that are closed have done their work: their calls are in `usage`, their charges in `entry`. A week of them is
+-- dropped whole once it is old enough and none in it is open.
+create function drop_old_holds(before timestamptz) returns integer
+language plpgsql security definer
+set search_path = tollkeeper, pg_temp set timezone = 'UTC' set lock_timeout = '200ms'
+as $$
+declare
+    week regclass;
+    open_still boolean;
+    dropped integer := 0;
+begin
+    for week in
+        select c.oid::regclass from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'hold'::regclass and c.relname ~ '^hold_[0-9]{8}$'
+          and to_date(right(c.relname, 8), 'YYYYMMDD') + interval '7 days' <= before
+    loop
+        execute format('select exists (select from %s where closed_at is null)', week) into open_still;
+        if not open_still then
+            execute format('drop table %s', week);
+            dropped := dropped + 1;
+        end if;
+    end loop;
+    return dropped;
+end $$;
+
 -- hold_batch: reserve quota, or extend reservations ----------------------------------------------------------------------
 -- sequence 0 asks for a new hold, n > 0 for the n-th extension of one. Verdicts: admitted, replayed, closed, unknown_key,
 -- unknown_hold, debt, account_short, key_short, budget. `available` is what there was of the quota that was short, or
@@ -520,8 +545,6 @@ begin
 end $$;
 
 -- Quota in, and the ends of lots ---------------------------------------------------------------------------------------
-drop function credit_lot(bigint, bigint, text, text, smallint);
-
 create function credit(
     p_account bigint, p_key bigint, p_amount bigint, p_source text, p_source_id text, p_months integer, p_days integer,
     out lot_id bigint, out lot_expires_at timestamptz, out replayed boolean)
@@ -645,6 +668,6 @@ grant execute on function
 grant execute on function credit(bigint, bigint, bigint, text, text, integer, integer), extend_lot(bigint, timestamptz),
     revoke_lot(bigint) to tollkeeper_console, tollkeeper_worker;
 grant execute on function close_lots(interval, integer), fence_workers(interval), missing_partitions(timestamptz),
-    make_partition(text, timestamptz, timestamptz) to tollkeeper_worker;
+    drop_old_holds(timestamptz), make_partition(text, timestamptz, timestamptz) to tollkeeper_worker;
 grant select on worker, hold, entry, usage to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker;
 grant insert (node), update (heartbeat_at, ended_at) on worker to tollkeeper_gateway, tollkeeper_worker;
