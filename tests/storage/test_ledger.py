@@ -292,6 +292,16 @@ async def test_an_extension_counts_for_the_day_of_its_hold(bench: Bench) -> None
     assert (await bench.ledger.hold(an_order(account, key, 100))).granted
 
 
+async def test_the_charge_of_a_free_hold_counts_for_its_day(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account, daily_budget=100)
+    await bench.treasury.credit(a_credit(account, 1_000))
+    order = an_order(account, key, 0)
+    await bench.ledger.hold(order)
+    await bench.ledger.settle(a_settlement(order, 25))
+    assert await bench.ledger.hold(an_order(account, key, 76)) == Verdict(Outcome.BUDGET, 75)  # type: ignore[arg-type]
+
+
 async def test_a_revived_lot_pays_debt_first(bench: Bench) -> None:
     account = await bench.account()
     key = await bench.key(account)

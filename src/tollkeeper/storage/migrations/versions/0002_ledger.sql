@@ -200,6 +200,7 @@ declare
     -- by key of the batch
     keys bigint[]; key_left bigint[]; day_left bigint[]; month_left bigint[];
     bound_left bigint[]; bound_at int[]; bound_to int[]; key_held bigint[]; key_day bigint[]; key_month bigint[];
+    key_admitted bool[];
     -- by lot
     lot_id bigint[] := '{}'; lot_left bigint[] := '{}'; lot_drawn bool[] := '{}';
     -- by draw
@@ -226,6 +227,7 @@ begin
     bound_at := array_fill(1, array[cardinality(keys)]);
     bound_to := array_fill(0, array[cardinality(keys)]);
     key_held := bound_left; key_day := bound_left; key_month := bound_left;
+    key_admitted := array_fill(false, array[cardinality(keys)]);
     debt := array(select b.debt from unnest(accounts) with ordinality t (id, at)
                   left join account_books b on b.account_id = t.id order by t.at);
 
@@ -309,6 +311,7 @@ begin
             extended := extended + (asked.sequence > 0)::int;
             account_held[a] := account_held[a] + asked.amount;
             key_held[k] := key_held[k] + asked.amount;
+            key_admitted[k] := true;
             if asked.in_day then key_day[k] := key_day[k] + asked.amount; end if;
             if asked.in_month then key_month[k] := key_month[k] + asked.amount; end if;
             left_to_draw := asked.amount;
@@ -366,7 +369,9 @@ begin
             day_total = u.day + case when b.day >= today then b.day_total else 0 end,
             month_total = u.month + case when date_trunc('month', b.day) >= date_trunc('month', today)
                                          then b.month_total else 0 end
-        from unnest(keys, key_held, key_day, key_month) u (id, held, day, month) where b.key_id = u.id and u.held > 0;
+        -- A hold of nothing moves the day on as well: its charge may be more than nothing.
+        from unnest(keys, key_held, key_day, key_month, key_admitted) u (id, held, day, month, admitted)
+        where b.key_id = u.id and u.admitted;
     end if;
     return query select * from unnest(p_request, verdicts, availables);
 end $$;
