@@ -27,6 +27,7 @@ from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.ports import AccountDesk, CatalogDesk, KeyDesk
 from tollkeeper.settings import Settings, keys_by_version
+from tollkeeper.steady import survive
 from tollkeeper.storage.accounts import SqlAccountDesk, SqlBalances
 from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.catalog import SqlCatalog, SqlCatalogDesk
@@ -114,8 +115,9 @@ async def _life(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Each in its turn, whatever became of the one before: the books are closed even if Redis is gone.
         for end in ends:
-            await end()
+            await survive("shutdown", end)
 
 
 async def work(settings: Settings) -> None:

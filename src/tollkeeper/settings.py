@@ -105,7 +105,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 75.0
 
     database_connections: Annotated[
-        int, Meta(ge=2, le=200, description="Connections to PostgreSQL that one worker process may open.")
+        int,
+        Meta(
+            ge=2,
+            le=200,
+            description="Connections to PostgreSQL that one worker process opens for lookups (6 more for the books).",
+        ),
     ] = 8
     store_patience_seconds: Annotated[
         float, Meta(gt=0, le=60, description="How long a call waits for a store before it is answered 503.")

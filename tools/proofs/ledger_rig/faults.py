@@ -23,6 +23,7 @@ from tools.services.process import free_port, wait_until
 WORKERS = 4
 ACCOUNTS = 1_000
 CLOSED_WITHIN_SECONDS = 60.0
+STUCK_AFTER_SECONDS = 120.0
 
 
 RECEIPTS = """
@@ -170,10 +171,13 @@ async def _make_trouble(rig: Rig, url: str, load: Load) -> None:
     faults = [rig.lose_host] * load.hosts_lost + faults
     # The first fault comes early and the last one early enough that load goes on behind it.
     due = [calls * (number + 1) // (len(faults) + 2) for number in range(len(faults))]
-    settled = 0
+    settled, moved_at = 0, time.monotonic()
     while settled < calls:
         await asyncio.sleep(0.2)
-        settled = await _settled(url, settled)
+        before, settled = settled, await _settled(url, settled)
+        if settled > before:
+            moved_at = time.monotonic()
+        assert time.monotonic() - moved_at < STUCK_AFTER_SECONDS, "the load stands still"
         while due and settled >= due[0]:
             due.pop(0)
             fault = faults.pop(0)

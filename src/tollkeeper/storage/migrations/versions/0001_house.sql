@@ -60,10 +60,11 @@ create table account (
 );
 
 -- fillfactor 50: each call updates this row in place (HOT), and needs room on its page to do so.
+-- `used` only ever grows, and BIGINT would end at 18 million USD.
 create table account_books (
     account_id bigint primary key references account,
     held       bigint not null default 0 check (held >= 0),
-    used       bigint not null default 0 check (used >= 0),
+    used       numeric(30, 0) not null default 0 check (used >= 0),
     debt       bigint not null default 0 check (debt >= 0)
 ) with (fillfactor = 50);
 
@@ -86,7 +87,7 @@ create index api_key_by_account on api_key (account_id, id);
 create table key_books (
     key_id bigint primary key references api_key,
     held   bigint not null default 0 check (held >= 0),
-    used   bigint not null default 0 check (used >= 0)
+    used   numeric(30, 0) not null default 0 check (used >= 0)
 ) with (fillfactor = 50);
 
 -- An account or key is never without its books.

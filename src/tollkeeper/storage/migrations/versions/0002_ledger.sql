@@ -35,8 +35,8 @@ alter table api_key add column monthly_budget bigint check (monthly_budget >= 0)
 grant update (daily_budget, monthly_budget) on api_key to tollkeeper_console;
 -- What was held or charged by holds of the named day and of its month (UTC), for budgets. The day never goes back.
 alter table key_books add column day date not null default '1970-01-01';
-alter table key_books add column day_total bigint not null default 0 check (day_total >= 0);
-alter table key_books add column month_total bigint not null default 0 check (month_total >= 0);
+alter table key_books add column day_total numeric(30, 0) not null default 0 check (day_total >= 0);
+alter table key_books add column month_total numeric(30, 0) not null default 0 check (month_total >= 0);
 
 -- For the job that closes lots. Draws do not touch these columns, so they stay in-place updates.
 create index lot_open_by_expiry on lot (expires_at) where closed_at is null;
