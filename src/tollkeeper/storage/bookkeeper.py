@@ -84,9 +84,10 @@ class Bookkeeper:
         """Settle what dead workers of this host left: from their journals, and what those do not know from the rest."""
         closed, orphans = 0, SqlOrphans(self._database)
         for orphan in orphaned(self._journal_folder):
-            closed += await _settle_all(ledger, orphan.settlements)
+            from_journal = await _settle_all(ledger, orphan.settlements)
             await workers.end(self._database, orphan.worker_id)
-            closed += await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
+            from_the_rest = await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
+            closed += from_journal + from_the_rest
             for path in orphan.paths:
                 path.unlink(missing_ok=True)
         return closed
