@@ -143,6 +143,10 @@ class Credited(msgspec.Struct, frozen=True, kw_only=True):
     replayed: bool
 
 
+# How often a worker says that it lives. Who judges by its silence must know.
+HEARTBEAT_SECONDS = 5.0
+
+
 class Orphans(Protocol):
     """Open holds that nobody will settle any more."""
 

@@ -17,8 +17,8 @@ from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import Usage
-from tollkeeper.jobs.close_stale_holds import HEARTBEAT_SECONDS, Sweeper
-from tollkeeper.ports import HoldOrder, Progress, Settlement
+from tollkeeper.jobs.close_stale_holds import Sweeper
+from tollkeeper.ports import HEARTBEAT_SECONDS, HoldOrder, Progress, Settlement
 from tollkeeper.settings import Settings
 from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.books import check_books

@@ -142,7 +142,7 @@ async def test_keys_made_under_an_older_pepper_are_found_after_a_rotation(
     assert await keys.find(customer.key) is first
 
 
-async def test_a_change_on_one_desk_is_seen_before_the_next_look_is_due(
+async def test_a_revocation_at_another_desk_is_seen_at_the_next_look(
     settings: Settings, customers: Customers, database: Database
 ) -> None:
     changes = Changes(database)

@@ -388,11 +388,7 @@ async def test_a_checkpoint_tells_whether_the_hold_is_still_open(bench: Bench) -
     assert await bench.entries(account) == {}
 
 
-async def test_an_account_may_use_more_in_its_life_than_a_bigint_holds(
-    bench: Bench, owner: asyncpg.Connection, kind: str
-) -> None:
-    if kind == "memory":
-        pytest.skip("Python's integers have no end")
+async def test_an_account_may_use_more_in_its_life_than_a_bigint_holds(bench: Bench) -> None:
     account = await bench.account()
     key = await bench.key(account)
     for _ in range(10):
@@ -402,8 +398,6 @@ async def test_an_account_may_use_more_in_its_life_than_a_bigint_holds(
         assert (await bench.ledger.hold(order)).granted
         assert await bench.ledger.settle(a_settlement(order, 2**60)) is True
     assert of_account(await bench.standing(key)).used == 9 * 2**60 > 2**63
-    # Its receipts and entries are checked with the rest of the books.
-    assert await owner.fetchval("select sum(amount) from entry where account_id = $1", account) == 9 * 2**60
 
 
 async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(

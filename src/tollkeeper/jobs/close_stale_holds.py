@@ -11,9 +11,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from tollkeeper.ports import Ledger, Orphans
+from tollkeeper.ports import HEARTBEAT_SECONDS, Ledger, Orphans
 
-HEARTBEAT_SECONDS = 5.0
 SILENT_SECONDS = 3 * HEARTBEAT_SECONDS
 
 log = logging.getLogger(__name__)

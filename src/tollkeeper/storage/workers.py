@@ -2,10 +2,10 @@
 
 import asyncio
 
+from tollkeeper.ports import HEARTBEAT_SECONDS
 from tollkeeper.steady import survive
 from tollkeeper.storage.database import Database
 
-HEARTBEAT_SECONDS = 5.0
 BEAT = """
 update worker set heartbeat_at = now() where id = $1 returning fenced_at is not null or ended_at is not null as over
 """

@@ -198,8 +198,7 @@ declare
     -- by account of the batch
     accounts bigint[]; debt bigint[]; free_left bigint[]; free_at int[]; free_to int[]; account_held bigint[];
     -- by key of the batch
-    keys bigint[]; key_left bigint[]; day_left bigint[]; month_left bigint[];
-    bound_left bigint[]; bound_at int[]; bound_to int[]; key_held bigint[]; key_day bigint[]; key_month bigint[];
+    keys bigint[]; bound_left bigint[]; bound_at int[]; bound_to int[]; key_held bigint[]; key_day bigint[]; key_month bigint[];
     key_admitted bool[];
     -- by lot
     lot_id bigint[] := '{}'; lot_left bigint[] := '{}'; lot_drawn bool[] := '{}';
@@ -268,7 +267,7 @@ begin
                ak.monthly_budget - case when date_trunc('month', kb.day) >= date_trunc('month', today)
                                         then kb.month_total else 0 end as month_left,
                -- An extension counts for the day of its hold.
-               coalesce(h.day, kb.day) >= greatest(kb.day, today) or h.day is null as in_day,
+               coalesce(h.day >= greatest(kb.day, today), true) as in_day,
                coalesce(date_trunc('month', h.day) >= date_trunc('month', greatest(kb.day, today)), true) as in_month
         from unnest(p_request, p_sequence, p_account, p_key, p_amount) with ordinality
              r (request_id, sequence, account_id, key_id, amount, at)
