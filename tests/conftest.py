@@ -11,13 +11,16 @@ import asyncpg
 import pytest
 
 from tests.conformance import Conformance
-from tests.customers import Customers
-from tollkeeper.app import office
+from tests.customers import ACTOR, Customers
+from tollkeeper.app import office, opened
+from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.receipts import SqlReceipts
 from tollkeeper.storage.schema import migrate
 from tools.node import Node, fresh_secrets
 from tools.services import Postgres, Redis
+from tools.simulator import Simulator
 
 ADDRESSES = {
     "TOLLKEEPER_MAIN_HOSTS": "main.test",
@@ -25,6 +28,16 @@ ADDRESSES = {
     "TOLLKEEPER_BILLING_HOSTS": "billing.test:8443",
     "TOLLKEEPER_AGENT_HOSTS": "agent-one.test, agent-two.test",
 }
+
+# The limits of time, a hundredth of what they are.
+HASTE = {
+    "TOLLKEEPER_CUT_SECONDS": "1",
+    "TOLLKEEPER_LONGEST_SECONDS": "6",
+    "TOLLKEEPER_KEEP_ALIVE_SECONDS": "0.2",
+    "TOLLKEEPER_FIRST_BYTE_SECONDS": "2",
+    "TOLLKEEPER_PROVIDER_IDLE_SECONDS": "3",
+}
+PROVIDER_KEY = "sk-of-the-provider-4711"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -132,6 +145,28 @@ def addressed_node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
     """A node with a host name for each address."""
     with Node(town[0] | ADDRESSES) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+async def simulator(town: tuple[dict[str, str], Customers]) -> AsyncIterator[Simulator]:
+    """The provider behind every model of the town."""
+    with Simulator(key=PROVIDER_KEY) as running:
+        account = NewProviderAccount(name="simulator", vendor="openai", base_url=running.base, secret=PROVIDER_KEY)
+        await town[1].desk.catalog.add_provider_account(account, actor=ACTOR)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def hasty_node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
+    """A node with a host name for each address, for which time runs fast."""
+    with Node(town[0] | ADDRESSES | HASTE) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def receipts(town: tuple[dict[str, str], Customers]) -> AsyncIterator[SqlReceipts]:
+    async with opened(load(town[0]), Part.CONSOLE) as database:
+        yield SqlReceipts(database)
 
 
 @pytest.fixture(scope="session")

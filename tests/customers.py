@@ -10,9 +10,11 @@ from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import Office
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.money import quota_from_usd
+from tollkeeper.core.quote import TokenLimits
 from tollkeeper.ports import Credit, NewModel, NewPrice
 
 ACTOR = "test"
+USUAL_LIMITS = TokenLimits()
 
 
 class Customer(msgspec.Struct, frozen=True):
@@ -68,10 +70,18 @@ class Customers:
         )
         return (await self.desk.accounts.credit(credit, actor=ACTOR)).lot_id
 
-    async def a_model(self, *, only_groups: list[str] | None = None, effective_from: datetime | None = None) -> str:
+    async def a_model(
+        self,
+        *,
+        only_groups: list[str] | None = None,
+        effective_from: datetime | None = None,
+        kind: Kind = Kind.CHAT,
+        limits: TokenLimits = USUAL_LIMITS,
+        completion: str = "1",
+    ) -> str:
         model_id = f"model-{uuid4().hex[:8]}"
-        price = NewPrice(model=Decimal(1), effective_from=effective_from)
+        price = NewPrice(model=Decimal(1), completion=Decimal(completion), effective_from=effective_from)
         await self.desk.catalog.add_model(
-            NewModel(id=model_id, kind=Kind.CHAT, price=price, only_groups=only_groups), actor=ACTOR
+            NewModel(id=model_id, kind=kind, price=price, limits=limits, only_groups=only_groups), actor=ACTOR
         )
         return model_id

@@ -1,4 +1,5 @@
-"""A whole Tollkeeper on this machine: stores, schema, demo customer, gateway. Ends with Ctrl-C and leaves nothing."""
+"""A whole Tollkeeper on this machine: stores, schema, demo provider and customer, gateway. Ends with Ctrl-C and leaves
+nothing."""
 
 import contextlib
 import os
@@ -11,7 +12,9 @@ from contextlib import ExitStack
 from tools.node import Node, clean_environment, fresh_secrets, tollkeeper
 from tools.services import Postgres, Redis
 from tools.services.process import stop_in_order_when_terminated
+from tools.simulator import Simulator
 
+PROVIDER_KEY = "sk-demo-provider"
 MODELS = [
     ("gpt-4o", "1.25", "4"),
     ("gpt-4o-mini", "0.075", "4"),
@@ -29,7 +32,8 @@ def main() -> int:
             "TOLLKEEPER_PORT": os.environ.get("TOLLKEEPER_PORT", "8080"),
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),
         }
-        key = furnish(settings)
+        provider = stack.enter_context(Simulator(key=PROVIDER_KEY, chunk_ms=30))
+        key = furnish(settings, provider)
         node = stack.enter_context(Node(settings))
         stack.enter_context(jobs(settings, node))
         print(welcome(node, key, settings), flush=True)
@@ -54,9 +58,12 @@ def jobs(settings: dict[str, str], node: Node) -> Iterator[None]:
         working.wait()
 
 
-def furnish(settings: dict[str, str]) -> str:
-    """A schema, some models and a customer with 10 USD; returns the customer's key."""
+def furnish(settings: dict[str, str], provider: Simulator) -> str:
+    """A schema, some models with a provider, and a customer with 10 USD; returns the customer's key."""
     command(settings, "migrate")
+    name = f"demo-{provider.port}"
+    added = tollkeeper(settings, "provider", "add", name, provider.base, stdin=PROVIDER_KEY + "\n")
+    assert added.returncode == 0, added.stderr
     for name, multiplier, completion in MODELS:
         added = tollkeeper(settings, "model", "add", name, "--multiplier", multiplier, "--completion", completion)
         assert added.returncode == 0 or "already" in added.stderr, added.stderr
@@ -81,12 +88,16 @@ Tollkeeper is running. A demo customer has 10 USD and this key:
 
 Try it:
 
-    curl {node.base}/v1/models -H 'Authorization: Bearer {key}'
+    curl -N {node.base}/v1/chat/completions -H 'Authorization: Bearer {key}' \\
+      -d '{{"model": "gpt-4o", "stream": true, "messages": [{{"role": "user", "content": "Hello! [[tokens=40]]"}}]}}'
     curl {node.base}/v2/account/balance -H 'Authorization: Bearer {key}'
 
 or, with the official SDK:
 
-    OpenAI(base_url="{node.base}/v1", api_key="{key}").models.list()
+    OpenAI(base_url="{node.base}/v1", api_key="{key}").chat.completions.create(model="gpt-4o", messages=…)
+
+The provider behind it is `tollkeeper demo provider`, which does what it is told in double brackets.
+The receipt of a call, by the x-request-id of its answer: tollkeeper call show ID
 
 To use the tollkeeper command on it, in another terminal:
 

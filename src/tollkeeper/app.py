@@ -7,18 +7,20 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 from redis.asyncio import Redis
 
 from tollkeeper.accounts.keys import KeyMaker
+from tollkeeper.core import tokens
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.keys import Peppers
 from tollkeeper.edge.body import BodyReader
 from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import Receive, Scope, Send
-from tollkeeper.edge.lifespan import lifespan
+from tollkeeper.edge.lifespan import Stopping, lifespan
 from tollkeeper.edge.respond import Gateway, Health
 from tollkeeper.edge.routes import ROUTES, RouteTable
 from tollkeeper.jobs.close_stale_holds import Sweeper
@@ -26,6 +28,11 @@ from tollkeeper.jobs.expire_lots import expire_lots
 from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.ports import AccountDesk, CatalogDesk, KeyDesk
+from tollkeeper.providers.http import HttpUpstream
+from tollkeeper.providers.openai import OpenAI
+from tollkeeper.relay.call import Running
+from tollkeeper.relay.dispatch import Dispatcher
+from tollkeeper.relay.pipeline import Relay, TimeLimits
 from tollkeeper.settings import Settings, keys_by_version
 from tollkeeper.steady import survive
 from tollkeeper.storage.accounts import SqlAccountDesk, SqlBalances
@@ -37,6 +44,7 @@ from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.keys import SqlKeyDesk, SqlKeys
 from tollkeeper.storage.nodes import beat
 from tollkeeper.storage.orphans import SqlOrphans
+from tollkeeper.storage.provider_accounts import SqlProviderAccounts
 from tollkeeper.storage.treasury import SqlTreasury
 
 SIGNAL_CONNECTIONS = 2
@@ -47,6 +55,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
+    # The first count loads tables for 0.1 s; no caller should wait for that.
+    tokens.count("")
     # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
     lookups = _database(settings, Part.GATEWAY)
     signals = _database(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
@@ -55,26 +65,31 @@ def gateway(settings: Settings) -> App:
     nudges = Nudges(_redis(settings))
     bookkeeper = _bookkeeper(settings, booking)
     call_log = CallLog(sys.stdout.fileno())
-    book = AddressBook(
-        {
-            Address.MAIN: settings.main_hosts,
-            Address.BACKUP: settings.backup_hosts,
-            Address.BILLING: settings.billing_hosts,
-            Address.AGENT: settings.agent_hosts,
-        }
-    )
-    services = Services(
+    book = _address_book(settings)
+    upstream = _upstream(settings)
+    relay = Relay(
         keys=SqlKeys(lookups, changes, _peppers(settings), snapshots_most=settings.key_snapshots),
         catalog=SqlCatalog(lookups, changes),
-        balances=SqlBalances(lookups),
         clock=changes,
+        ledger=lambda: bookkeeper.ledger,
+        dispatcher=Dispatcher(
+            SqlProviderAccounts(lookups, changes, _envelope_keys(settings)), {"openai": OpenAI()}, upstream
+        ),
+        running=Running(),
+        limits=_time_limits(settings),
+    )
+    services = Services(
+        relay=relay,
+        balances=SqlBalances(lookups),
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
         owned_by=settings.provider_domain,
+        keep_alive_seconds=settings.keep_alive_seconds,
     )
+    stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
 
     def health() -> Health:
         return Health(
-            ready=changes.fresh and bookkeeper.ready,
+            ready=changes.fresh and bookkeeper.ready and not stopping.begun,
             database="ok" if changes.fresh else "out of reach",
             ledger="ok" if bookkeeper.ready else "not begun",
             redis="ok" if nudges.connected else "out of reach, polling instead",
@@ -88,11 +103,12 @@ def gateway(settings: Settings) -> App:
         lambda: beat(signals, settings.node),
         bookkeeper.live,
     )
-    ends = (bookkeeper.close, nudges.close, lookups.close, signals.close, booking.close, call_log.close)
+    stores = (nudges, lookups, signals, booking)
+    ends = (upstream.close, bookkeeper.close, *(store.close for store in stores), call_log.close)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(_life([lookups, signals, booking], always, ends), receive, send)
+            await lifespan(_life([lookups, signals, booking], always, ends), stopping, receive, send)
         else:
             await http(scope, receive, send)
 
@@ -161,11 +177,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
             yield Office(
                 accounts=SqlAccountDesk(database),
                 keys=SqlKeyDesk(database, nudges),
-                catalog=SqlCatalogDesk(
-                    database,
-                    nudges,
-                    EnvelopeKeys(keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32)),
-                ),
+                catalog=SqlCatalogDesk(database, nudges, _envelope_keys(settings)),
                 key_maker=KeyMaker(settings.cell, _peppers(settings), secrets.choice),
                 actor=f"cli:{getpass.getuser()}",
             )
@@ -209,3 +221,36 @@ def _redis(settings: Settings) -> Redis:
 
 def _peppers(settings: Settings) -> Peppers:
     return Peppers(keys_by_version(settings.peppers, least_bytes=32))
+
+
+def _envelope_keys(settings: Settings) -> EnvelopeKeys:
+    return EnvelopeKeys(keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32))
+
+
+def _upstream(settings: Settings) -> HttpUpstream:
+    certificates = settings.provider_certificates
+    return HttpUpstream(
+        connect_seconds=settings.connect_seconds,
+        idle_seconds=settings.provider_idle_seconds,
+        proxy_url=settings.egress_proxy.reveal() or None,
+        root_certificates=Path(certificates).read_bytes() if certificates else None,
+    )
+
+
+def _address_book(settings: Settings) -> AddressBook:
+    return AddressBook(
+        {
+            Address.MAIN: settings.main_hosts,
+            Address.BACKUP: settings.backup_hosts,
+            Address.BILLING: settings.billing_hosts,
+            Address.AGENT: settings.agent_hosts,
+        }
+    )
+
+
+def _time_limits(settings: Settings) -> TimeLimits:
+    return TimeLimits(
+        cut_seconds=settings.cut_seconds,
+        longest_seconds=settings.longest_seconds,
+        first_byte_seconds=settings.first_byte_seconds,
+    )

@@ -10,6 +10,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 LINES_MOST = 300
 FUNCTION_LINES_MOST = 60
+# Long because it is a table: one entry for each refusal.
+TABLES = {"core/errors.py"}
 # Where a process must survive whatever one call, job or row does; the database tells "away" from "wrong" and re-raises.
 BROAD_EXCEPT_ALLOWED = {"edge/respond.py", "steady.py", "storage/batch.py", "storage/database.py"}
 
@@ -23,7 +25,7 @@ def functions(file: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 @named
 def test_files_and_functions_stay_small(file: Path) -> None:
-    assert len(file.read_text().splitlines()) <= LINES_MOST
+    assert len(file.read_text().splitlines()) <= LINES_MOST or str(file.relative_to(SOURCE)) in TABLES
     for function in functions(file):
         assert (function.end_lineno or 0) - function.lineno < FUNCTION_LINES_MOST, function.name
 

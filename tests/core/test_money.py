@@ -13,6 +13,7 @@ from tollkeeper.core.money import (
     mills_remaining,
     mills_used,
     quota_from_usd,
+    usd_exact,
     usd_text,
 )
 
@@ -38,6 +39,30 @@ def test_remaining_is_rounded_down_and_used_half_up(units: int, remaining: int, 
 @pytest.mark.parametrize(("mills", "text"), [(0, "0.000"), (7, "0.007"), (12_345, "12.345"), (1_000_000, "1000.000")])
 def test_usd_always_has_three_decimals(mills: int, text: str) -> None:
     assert usd_text(mills) == text
+
+
+@pytest.mark.parametrize(
+    ("units", "text"),
+    [
+        pytest.param(0, "0.000", id="nothing"),
+        pytest.param(1, "0.000000000002", id="one unit"),
+        pytest.param(5, "0.00000000001", id="no zeros behind the last digit"),
+        pytest.param(153_750_000, "0.0003075", id="a call"),
+        pytest.param(UNITS_PER_MILL, "0.001", id="a thousandth"),
+        pytest.param(UNITS_PER_MILL * 100, "0.100", id="always three decimals"),
+        pytest.param(UNITS_PER_MILL * 1_000, "1.000", id="one USD"),
+        pytest.param(UNITS_PER_MILL * 1_000 - 1, "0.999999999998", id="one unit less"),
+        pytest.param(UNITS_PER_MILL * 1_200_340, "1200.340", id="a large amount"),
+        pytest.param(MOST, "2305843.009213693952", id="the most"),
+    ],
+)
+def test_an_exact_amount_is_shown_to_its_last_unit(units: int, text: str) -> None:
+    assert usd_exact(Quota(units)) == text
+
+
+@given(st.integers(min_value=1, max_value=MOST))
+def test_an_exact_amount_can_be_entered_again(units: int) -> None:
+    assert quota_from_usd(Decimal(usd_exact(Quota(units)))) == units
 
 
 @pytest.mark.parametrize("entered", ["0", "-1", "NaN", "Infinity", "0.0000000000001", "1e30", "2305844"])

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tests.core.test_prices import GPT_4O, GPT_4O_MINI, a_rate, multipliers, rates
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
-from tollkeeper.core.quote import Ask, OutputLimits, expected, most_output_tokens, quote
+from tollkeeper.core.quote import Ask, TokenLimits, expected, most_output_tokens, quote
 
 ASK = Ask(input_tokens=1_000)
-LIMITS = OutputLimits(max_output_tokens=16_384)
-BOUNDLESS = OutputLimits(max_output_tokens=1 << 62)
+LIMITS = TokenLimits(max_output_tokens=16_384)
+BOUNDLESS = TokenLimits(max_output_tokens=1 << 62)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ asks = st.builds(
     n=st.integers(1, 8),
 )
 limits_of_models = st.builds(
-    OutputLimits,
+    TokenLimits,
     max_output_tokens=st.integers(1, 32_768),
     hold_output_tokens=st.integers(0, 8_192),
     hidden_reasoning=st.booleans(),
@@ -75,7 +75,7 @@ at_any_price = rates(multipliers, multipliers)
 @settings(max_examples=300, deadline=None)
 @given(asks, limits_of_models, at_any_price, st.data())
 def test_a_hold_covers_the_charge_of_any_usage_within_it(
-    ask: Ask, limits: OutputLimits, rate: Rate, data: st.DataObject
+    ask: Ask, limits: TokenLimits, rate: Rate, data: st.DataObject
 ) -> None:
     most = expected(ask, limits)
     input_tokens = data.draw(st.integers(0, most.input_tokens))

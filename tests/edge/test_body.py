@@ -1,7 +1,7 @@
 """Bodies are read within their bounds. The messages are ASGI's own; no server is needed to send them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 
 import pytest
 
@@ -30,7 +30,10 @@ def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] =
         await asyncio.Event().wait()
         raise AssertionError
 
-    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, "id")
+    async def send(message: MutableMapping[str, object]) -> None:
+        raise AssertionError(message)
+
+    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, send)
 
 
 def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:

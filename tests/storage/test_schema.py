@@ -134,6 +134,11 @@ console UPDATE api_key.name
 console UPDATE api_key.only_models
 console UPDATE api_key.quota
 console UPDATE api_key.revoked_at
+console UPDATE model.context_tokens
+console UPDATE model.hidden_reasoning
+console UPDATE model.hold_output_tokens
+console UPDATE model.hold_part_tokens
+console UPDATE model.max_output_tokens
 console UPDATE model.only_groups
 console UPDATE model.retired_at
 console UPDATE provider_account.base_url

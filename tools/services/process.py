@@ -1,5 +1,6 @@
 """A server process of our own: started, frozen, thawed, killed, stopped; never anybody else's."""
 
+import asyncio
 import os
 import pwd
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -151,3 +152,14 @@ def wait_until(
         if time.monotonic() > deadline:
             raise TimeoutError(f"not true within {within_seconds:g} s")
         time.sleep(0.02)
+
+
+async def wait_until_async(
+    is_true: Callable[[], Awaitable[bool]], within_seconds: float = READY_WITHIN_SECONDS
+) -> None:
+    """Likewise, for what can only be asked asynchronously."""
+    deadline = time.monotonic() + within_seconds
+    while not await is_true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not true within {within_seconds:g} s")
+        await asyncio.sleep(0.02)

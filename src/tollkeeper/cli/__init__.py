@@ -4,7 +4,7 @@ import asyncpg
 import typer
 
 from tollkeeper import __version__
-from tollkeeper.cli import books, catalog, customers, process
+from tollkeeper.cli import books, calls, catalog, customers, demo, process
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
@@ -21,7 +21,7 @@ def version() -> None:
     say(__version__)
 
 
-for register in (process.register, customers.register, catalog.register, books.register):
+for register in (process.register, customers.register, catalog.register, books.register, calls.register, demo.register):
     register(app)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from tollkeeper.app import opened
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
-from tollkeeper.core.money import UNITS_PER_QUOTA_TOKEN
+from tollkeeper.core.money import quota_text
 from tollkeeper.storage.books import Verdict, audit_contains, audit_head, check_books
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.statement import Movement, statement
@@ -71,8 +71,8 @@ def show_statement(
             movement.at.isoformat(timespec="seconds"),
             movement.what,
             movement.detail,
-            quota_tokens(movement.amount),
-            quota_tokens(movement.balance),
+            quota_text(movement.amount),
+            quota_text(movement.balance),
         )
         for movement in asyncio.run(work())
     ]
@@ -83,10 +83,3 @@ def show_statement(
     for line in lines:
         table.add_row(*line)
     show(table)
-
-
-def quota_tokens(units: int) -> str:
-    """`-1500000` → `-1.500000`: exact, in quota tokens."""
-    sign = "-" if units < 0 else ""
-    whole, rest = divmod(abs(units), UNITS_PER_QUOTA_TOKEN)
-    return f"{sign}{whole}.{rest:06d}"

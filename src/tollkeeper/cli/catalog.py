@@ -3,13 +3,14 @@
 import asyncio
 import sys
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
 from tollkeeper.core.catalog import Kind
+from tollkeeper.core.quote import TokenLimits
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 
 model_app = typer.Typer(help="The model catalog.", no_args_is_help=True)
@@ -21,6 +22,10 @@ def register(app: typer.Typer) -> None:
     app.add_typer(provider_app, name="provider")
 
 
+def _tokens(what_for: str) -> Any:
+    return typer.Option(metavar="TOKENS", min=1, max=2**31 - 1, help=what_for)
+
+
 @model_app.command("add")
 def add_model(
     model_id: Annotated[str, typer.Argument(metavar="ID", help="The id that callers use.")],
@@ -29,10 +34,22 @@ def add_model(
     completion: Annotated[str, typer.Option(help="How many input tokens an output token costs.")] = "1",
     cached: Annotated[str, typer.Option(help="How many input tokens a cached input token costs.")] = "1",
     group: Annotated[list[str] | None, typer.Option(help="A group that may use it; repeat it. Without: all.")] = None,
+    context: Annotated[int, _tokens("The model's context: no report of more usage is believed.")] = 128_000,
+    max_output: Annotated[int, _tokens("The most it can answer.")] = 16_384,
+    hold_output: Annotated[int, _tokens("Held for the answer where the caller names no maximum.")] = 4_096,
+    hold_part: Annotated[int, _tokens("Held for each image, audio clip or file in a message.")] = 2_000,
+    hidden_reasoning: Annotated[bool, typer.Option(help="It thinks before it speaks, and its thoughts count.")] = False,
 ) -> None:
     """Offer a model, priced from now on."""
     price = NewPrice(model=_multiplier(multiplier), completion=_multiplier(completion), cached=_multiplier(cached))
-    model = NewModel(id=model_id, kind=kind, price=price, only_groups=group)
+    limits = TokenLimits(
+        context_tokens=context,
+        max_output_tokens=max_output,
+        hold_output_tokens=hold_output,
+        hold_part_tokens=hold_part,
+        hidden_reasoning=hidden_reasoning,
+    )
+    model = NewModel(id=model_id, kind=kind, price=price, limits=limits, only_groups=group)
 
     async def work() -> None:
         async with office(settings_or_complain()) as desk:

@@ -24,6 +24,7 @@ from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.settings import PREFIX, Secret, description, sources
 
+# What stopping may take beyond the calls under way: their last words, and the books.
 KILL_AFTER_SECONDS = 30
 SPARE_DESCRIPTORS = 256
 
@@ -78,7 +79,7 @@ def serve() -> None:
         # Granian counts connections here, not requests: idle keep-alive connections are connections too.
         backpressure=chosen.connections,
         http1_settings=HTTP1Settings(header_read_timeout=round(chosen.idle_seconds * 1_000)),
-        workers_kill_timeout=KILL_AFTER_SECONDS,
+        workers_kill_timeout=round(chosen.drain_seconds + KILL_AFTER_SECONDS),
         respawn_failed_workers=True,
         log_dictconfig=LOGGING,
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)

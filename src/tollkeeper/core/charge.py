@@ -20,6 +20,9 @@ class Ending(StrEnum):
     UPSTREAM_BROKE = "upstream_broke"
     CLIENT_LEFT = "client_left"
     CUT = "cut"
+    TIME_LIMIT = "time_limit"
+    QUOTA_RAN_OUT = "quota_ran_out"
+    NODE_STOPPED = "node_stopped"
     REFUSED = "refused"
     OWNER_DIED = "owner_died"
 

@@ -2,14 +2,17 @@
 
     GatewayError
     ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
-    │                               CompressedBody · SlowBody
+    │                               InvalidParameter · CompressedBody · SlowBody · ProviderRejected
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
-    ├── Forbidden             403   AccountDisabled
-    ├── NotFound              404   EndpointNotFound · AddressUnknown
+    ├── Forbidden             403   AccountDisabled · InsufficientQuota
+    │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
+    ├── NotFound              404   EndpointNotFound · AddressUnknown · ModelNotFound
     ├── MethodNotAllowed      405
     ├── BodyTooLarge          413
-    ├── InternalFailure       500
-    └── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced
+    ├── InternalFailure       500   StreamBroken
+    ├── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced ·
+    │                               ProviderUnavailable · TimeLimitReached · NodeStopping
+    └── EdgeTimeout           524
 
 Rules of this file
 1. The docstring of a refusal is its message: what happened, and what to do next.
@@ -25,8 +28,10 @@ class GatewayError(Exception):
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
-    code: ClassVar[str] = "internal_error"
-    retry_after_seconds: ClassVar[int | None] = None
+    code: str = "internal_error"
+    retry_after_seconds: int | None = None
+    # Said to SDKs, which would otherwise send every 5xx again by themselves, and pay each time.
+    should_retry: ClassVar[bool | None] = None
 
     def __init__(self, message: str | None = None, *, param: str | None = None) -> None:
         self.message = message or " ".join(inspect.cleandoc(type(self).__doc__ or "").split())
@@ -69,6 +74,15 @@ class MissingParameter(BadRequest):
         super().__init__(f"The parameter '{param}' is required. Add it to the request body.", param=param)
 
 
+class InvalidParameter(BadRequest):
+    """A parameter has a value that cannot be used."""
+
+    code = "invalid_parameter"
+
+    def __init__(self, param: str, wanted: str) -> None:
+        super().__init__(f"The parameter '{param}' {wanted}. Correct it before sending it again.", param=param)
+
+
 class CompressedBody(BadRequest):
     """Compressed request bodies are not accepted. Send the body without Content-Encoding."""
 
@@ -79,6 +93,17 @@ class SlowBody(BadRequest):
     """The request body did not arrive in time. Check the connection, then send it again."""
 
     code = "slow_body"
+
+
+class ProviderRejected(BadRequest):
+    """The model's provider rejected the request. Nothing was charged. Correct it before sending it again."""
+
+    code = "provider_rejected"
+
+    def __init__(self, message: str | None = None, *, param: str | None = None, code: str | None = None) -> None:
+        """With what the provider itself said, where that can be told."""
+        super().__init__(message and f"{message} (Rejected by the provider; nothing was charged.)", param=param)
+        self.code = code or self.code
 
 
 class Unauthorized(GatewayError):
@@ -125,6 +150,40 @@ class AccountDisabled(Forbidden):
     code = "account_disabled"
 
 
+class InsufficientQuota(Forbidden):
+    """There is too little quota for this call. Sending it again will not help: stop, top up or ask for less."""
+
+    type = "insufficient_quota"
+    code = "insufficient_quota"
+    should_retry = False
+
+
+class AccountShort(InsufficientQuota):
+    """The account's balance is too small for this call. Sending it again will not help: top up or ask for less."""
+
+    code = "insufficient_account_quota"
+
+
+class KeyShort(InsufficientQuota):
+    """What is left of this key's own quota is too small for this call. Sending it again will not help: raise the key's
+    quota in the console, or ask for less. The account's balance is another matter."""
+
+    code = "insufficient_key_quota"
+
+
+class KeyBudgetExceeded(InsufficientQuota):
+    """This key's daily or monthly budget is too small for this call. Sending it again will not help before the next day
+    or month begins (UTC): raise the budget in the console, or ask for less."""
+
+    code = "key_budget_exceeded"
+
+
+class AccountInDebt(InsufficientQuota):
+    """The account owes quota, and takes no new calls until that is paid. Sending again will not help: top up."""
+
+    code = "account_in_debt"
+
+
 class NotFound(GatewayError):
     """There is nothing here."""
 
@@ -143,6 +202,18 @@ class AddressUnknown(NotFound):
     """This service does not answer to that host name. Check the base address."""
 
     code = "address_unknown"
+
+
+class ModelNotFound(NotFound):
+    """There is no such model for this key. GET /v1/models lists those there are."""
+
+    code = "model_not_found"
+
+    def __init__(self, model_id: str, reason: str = "this key can use no model of that name") -> None:
+        super().__init__(
+            f"The model '{model_id[:128]}' cannot be used here: {reason}. GET /v1/models lists those there are.",
+            param="model",
+        )
 
 
 class MethodNotAllowed(GatewayError):
@@ -176,12 +247,20 @@ class InternalFailure(GatewayError):
     """Something failed on our side. Nothing was charged. Give support the x-request-id of this answer."""
 
 
+class StreamBroken(InternalFailure):
+    """The provider broke off in the middle of its answer. What was delivered until then is charged. The answer is not
+    complete: send the call again if you need all of it."""
+
+    type = "upstream_error"
+    code = "stream_broken"
+
+
 class Unavailable(GatewayError):
     """The service is unavailable for a moment. Nothing was charged. Try again shortly."""
 
     status = 503
     code = "unavailable"
-    retry_after_seconds = 2
+    retry_after_seconds: int | None = 2
 
 
 class StoreUnavailable(Unavailable):
@@ -206,3 +285,36 @@ class WorkerFenced(Unavailable):
     """This process was taken for dead and may book no more calls. Nothing was charged. Try again shortly."""
 
     code = "worker_fenced"
+
+
+class ProviderUnavailable(Unavailable):
+    """No provider could answer this call just now. Nothing was charged. Try again shortly."""
+
+    code = "provider_unavailable"
+
+
+class TimeLimitReached(Unavailable):
+    """The call ran for as long as a call may, and was ended. What was delivered until then is charged, or the input
+    alone where nothing was. Ask for less at once, or use streaming on the main address."""
+
+    code = "time_limit_reached"
+    retry_after_seconds = None
+    should_retry = False
+
+
+class NodeStopping(Unavailable):
+    """This node is being stopped and could not wait any longer. What was delivered until then is charged. Send the call
+    again: another node will take it."""
+
+    code = "node_stopping"
+    should_retry = False
+
+
+class EdgeTimeout(GatewayError):
+    """524: A timeout occurred. Calls that are not streamed are cut after a while on this address. The call goes on at
+    the provider and will be charged, so sending it again would be paid again. Use streaming, which is not cut."""
+
+    status = 524
+    type = "timeout_error"
+    code = "edge_timeout"
+    should_retry = False

@@ -49,3 +49,17 @@ def mills_used(amount: Quota) -> int:
 def usd_text(mills: int) -> str:
     """`12345` → `12.345`: always three decimals."""
     return f"{mills // 1_000}.{mills % 1_000:03d}"
+
+
+def usd_exact(amount: Quota) -> str:
+    """The amount in USD to its last unit, with at least three decimals: `0.0003075`."""
+    whole, units = divmod(amount * (10**12 // UNITS_PER_USD), 10**12)
+    decimals = f"{units:012d}"
+    return f"{whole}.{decimals[:3]}{decimals[3:].rstrip('0')}"
+
+
+def quota_text(amount: int) -> str:
+    """The amount in quota tokens to its last unit: `-1.500000`."""
+    sign = "-" if amount < 0 else ""
+    whole, rest = divmod(abs(amount), UNITS_PER_QUOTA_TOKEN)
+    return f"{sign}{whole}.{rest:06d}"

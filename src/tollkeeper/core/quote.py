@@ -11,11 +11,15 @@ from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 
 
-class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the catalog says of a model's output."""
+class TokenLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog says of a model's tokens."""
 
-    max_output_tokens: int
+    max_output_tokens: int = 16_384
     hold_output_tokens: int = 4_096
+    context_tokens: int = 128_000
+    # What an image, an audio clip or a file in a message is taken to cost before the provider has said.
+    hold_part_tokens: int = 2_000
+    # It thinks before it speaks, and its thoughts are charged.
     hidden_reasoning: bool = False
 
 
@@ -27,7 +31,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     n: int = 1
 
 
-def expected(ask: Ask, limits: OutputLimits) -> Usage:
+def expected(ask: Ask, limits: TokenLimits) -> Usage:
     """The usage that a hold must cover."""
     if ask.max_output_tokens is not None:
         each = min(ask.max_output_tokens, limits.max_output_tokens)
@@ -38,7 +42,7 @@ def expected(ask: Ask, limits: OutputLimits) -> Usage:
     return Usage(ask.input_tokens, each * ask.n)
 
 
-def quote(ask: Ask, limits: OutputLimits, rate: Rate) -> Quota:
+def quote(ask: Ask, limits: TokenLimits, rate: Rate) -> Quota:
     usage = expected(ask, limits)
     return _dearest(usage.input_tokens, usage.output_tokens, rate)
 

@@ -2,14 +2,15 @@
 
 import msgspec
 
-from tollkeeper.core import balance, catalog
+from tollkeeper.core import balance
 from tollkeeper.core.errors import MissingParameter
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import BodyReader, decode_json
 from tollkeeper.edge.exchange import Exchange, Reply
-from tollkeeper.ports import Balances, Catalog, Clock, Keys
+from tollkeeper.ports import Balances
 from tollkeeper.relay.admit import admit, admit_key
+from tollkeeper.relay.pipeline import Relay
 
 # A key and its JSON around it; nothing larger belongs into the deprecated endpoint.
 KEY_BODY_BYTES = 4096
@@ -18,12 +19,11 @@ KEY_BODY_BYTES = 4096
 class Services(msgspec.Struct, frozen=True, kw_only=True):
     """What the endpoints work with. Built once, in `tollkeeper.app`."""
 
-    keys: Keys
-    catalog: Catalog
+    relay: Relay
     balances: Balances
-    clock: Clock
     bodies: BodyReader
     owned_by: str
+    keep_alive_seconds: float
 
 
 class KeyBody(msgspec.Struct):
@@ -32,8 +32,8 @@ class KeyBody(msgspec.Struct):
 
 async def models(exchange: Exchange, services: Services) -> Reply:
     caller = await _caller_without_body(exchange, services)
-    offered = catalog.usable(await services.catalog.models(), caller, services.clock.now())
-    return Reply(shapes.model_list(offered, services.owned_by))
+    shelf = await services.relay.catalog.shelf()
+    return Reply(shapes.model_list(shelf.usable(caller, services.relay.clock.now()), services.owned_by))
 
 
 async def account_balance(exchange: Exchange, services: Services) -> Reply:
@@ -51,20 +51,20 @@ async def key_balance(exchange: Exchange, services: Services) -> Reply:
 async def deprecated_balance(exchange: Exchange, services: Services) -> Reply:
     """The older balance lookup: the key stands in the body, the answer speaks of that key."""
     body = await services.bodies.read(exchange, limit_bytes=KEY_BODY_BYTES)
-    caller = await admit_key(_key_in(body), services.keys, services.clock)
-    _note_caller(exchange, caller)
+    caller = await admit_key(_key_in(body), services.relay.keys, services.relay.clock)
+    note_caller(exchange, caller)
     standing = await services.balances.standing(caller.key_id)
     return Reply(shapes.deprecated_balance(balance.of_key(standing)))
 
 
 async def _caller_without_body(exchange: Exchange, services: Services) -> KeyRecord:
     services.bodies.refuse(exchange)
-    caller = await admit(exchange.header(b"authorization"), services.keys, services.clock)
-    _note_caller(exchange, caller)
+    caller = await admit(exchange.header(b"authorization"), services.relay.keys, services.relay.clock)
+    note_caller(exchange, caller)
     return caller
 
 
-def _note_caller(exchange: Exchange, caller: KeyRecord) -> None:
+def note_caller(exchange: Exchange, caller: KeyRecord) -> None:
     exchange.key_id = caller.key_id
     exchange.account_id = caller.account_id
 
@@ -77,4 +77,4 @@ def _key_in(body: bytes) -> str:
 
 
 def _unix_seconds(services: Services) -> int:
-    return int(services.clock.now().timestamp())
+    return int(services.relay.clock.now().timestamp())

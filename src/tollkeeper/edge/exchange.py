@@ -1,25 +1,36 @@
 """One HTTP exchange: what came in, and the reply that goes out."""
 
+import os
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 import msgspec
 
 from tollkeeper.core.addresses import Address
-from tollkeeper.core.errors import MalformedHeader
+from tollkeeper.core.errors import GatewayError, MalformedHeader
+from tollkeeper.core.request_id import uuid7
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+# Browser clients are real clients: every answer of the API may be read from any origin.
+ANY_ORIGIN: tuple[Header, ...] = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"x-request-id, x-charged-usd, x-should-retry, retry-after"),
+)
+
 
 class Exchange:
-    """The request side. Headers are looked up, not parsed into anything."""
+    """The request side, and the way back. Headers are looked up, not parsed into anything."""
 
     __slots__ = (
         "account_id",
         "address",
+        "answered",
+        "begun",
         "code",
         "headers",
         "key_id",
@@ -27,12 +38,21 @@ class Exchange:
         "path",
         "peer",
         "receive",
+        "refuse_early",
         "request_id",
+        "send",
+        "unix_milliseconds",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, request_id: str) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.receive = receive
-        self.request_id = request_id
+        self.send = send
+        self.begun = time.perf_counter()
+        self.unix_milliseconds = time.time_ns() // 1_000_000
+        self.request_id = uuid7(self.unix_milliseconds, os.urandom(10))
+        self.answered = False
+        # Refuses now what is still being worked on; what comes of that work later is not sent any more.
+        self.refuse_early: Callable[[GatewayError], None] = lambda _: None
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers: Iterable[Header] = scope["headers"]
@@ -54,9 +74,20 @@ class Exchange:
         return values[0].decode("ascii")
 
 
+class Sent(msgspec.Struct, frozen=True):
+    """An answer that has gone out already, piece by piece."""
+
+    status: int
+    body_bytes: int
+
+
 class Reply(msgspec.Struct, frozen=True):
-    """The answer side: a whole body and its status."""
+    """An answer that is still to go out: a whole body and its status."""
 
     body: bytes
     status: int = 200
     headers: tuple[Header, ...] = ((b"content-type", b"application/json"),)
+
+    @property
+    def body_bytes(self) -> int:
+        return len(self.body)

@@ -3,8 +3,8 @@
 This is the only file that knows ASGI's messages.
 """
 
+import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -19,12 +19,11 @@ from tollkeeper.core.errors import (
     MalformedHeader,
     MethodNotAllowed,
 )
-from tollkeeper.core.request_id import uuid7
 from tollkeeper.edge import shapes
 from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import Exchange, Header, Receive, Reply, Scope, Send
-from tollkeeper.edge.routes import CURRENT, RouteTable
+from tollkeeper.edge.exchange import Exchange, Header, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.routes import CURRENT, RouteTable, Style
 from tollkeeper.steady import without_content
 
 log = logging.getLogger(__name__)
@@ -70,19 +69,25 @@ class Gateway:
         self._book = book
         self._call_log = call_log
         self._health = health
+        self._early: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
-        unix_milliseconds = time.time_ns() // 1_000_000
-        exchange = Exchange(scope, receive, str(uuid7(unix_milliseconds, os.urandom(10))))
+        exchange = Exchange(scope, receive, send)
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
-            await _send(send, self._health_reply(exchange.path), ((b"x-request-id", exchange.request_id.encode()),))
+            await _send(exchange, self._health_reply(exchange.path))
             return
-        reply = await self._reply(exchange)
-        await _send(send, reply, ((b"x-request-id", exchange.request_id.encode()),))
-        self._call_log.write(_line(exchange, reply, unix_milliseconds, time.perf_counter() - begun))
+        await self._answer(exchange, await self._reply(exchange))
 
-    async def _reply(self, exchange: Exchange) -> Reply:
+    async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
+        """Send a reply that has not gone yet, and write the call's line. Whoever comes second is too late."""
+        if exchange.answered:
+            return
+        exchange.answered = True
+        if isinstance(reply, Reply):
+            await _send(exchange, reply)
+        self._call_log.write(_line(exchange, reply))
+
+    async def _reply(self, exchange: Exchange) -> Reply | Sent:
         style = CURRENT
         try:
             exchange.address = address = self._address(exchange)
@@ -90,16 +95,22 @@ class Gateway:
             if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(("/v1/", "/v2/")):
                 return PREFLIGHT
             route = self._routes.find(address, exchange.path, exchange.method)
+            exchange.refuse_early = lambda refusal: self._refuse_early(exchange, style, refusal)
             reply = await route.endpoint(exchange, self._services)
+            if isinstance(reply, Sent):
+                return reply
             return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
         except GatewayError as problem:
             refusal = problem
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
-        exchange.code = refusal.code
-        headers = (*style.headers, *_refusal_headers(refusal))
-        return Reply(style.error(refusal), style.status(refusal), Reply(b"").headers + headers)
+        return _refused(exchange, style, refusal)
+
+    def _refuse_early(self, exchange: Exchange, style: Style, refusal: GatewayError) -> None:
+        answering = asyncio.ensure_future(self._answer(exchange, _refused(exchange, style, refusal)))
+        self._early.add(answering)
+        answering.add_done_callback(self._early.discard)
 
     def _address(self, exchange: Exchange) -> Address:
         host = exchange.header(b"host")
@@ -117,37 +128,47 @@ class Gateway:
         return Reply(shapes.encode(health), 200 if health.ready else 503)
 
 
-async def _send(send: Send, reply: Reply, extra: tuple[Header, ...]) -> None:
+async def _send(exchange: Exchange, reply: Reply) -> None:
     headers = [
         *reply.headers,
-        *extra,
+        (b"x-request-id", str(exchange.request_id).encode()),
         (b"content-length", str(len(reply.body)).encode()),
         (b"cache-control", b"no-store"),
     ]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body, "more_body": False})
+    await exchange.send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await exchange.send({"type": "http.response.body", "body": reply.body, "more_body": False})
+
+
+def _refused(exchange: Exchange, style: Style, refusal: GatewayError) -> Reply:
+    exchange.code = refusal.code
+    headers = (*Reply(b"").headers, *style.headers, *_refusal_headers(refusal))
+    return Reply(style.error(refusal), style.status(refusal), headers)
 
 
 def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
     if refusal.retry_after_seconds is not None:
         yield b"retry-after", str(refusal.retry_after_seconds).encode()
+    if refusal.should_retry is not None:
+        yield b"x-should-retry", str(refusal.should_retry).lower().encode()
     if refusal.status == 401:
         yield b"www-authenticate", b"Bearer"
+    if refusal.status == 524:
+        yield b"cf-error", b"524"
     if isinstance(refusal, MethodNotAllowed):
         yield b"allow", ", ".join(refusal.allowed).encode()
 
 
-def _line(exchange: Exchange, reply: Reply, unix_milliseconds: int, seconds: float) -> CallLine:
-    at = datetime.fromtimestamp(unix_milliseconds / 1_000, UTC)
+def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
+    at = datetime.fromtimestamp(exchange.unix_milliseconds / 1_000, UTC)
     return CallLine(
         time=at.isoformat(timespec="milliseconds"),
-        request_id=exchange.request_id,
+        request_id=str(exchange.request_id),
         address=exchange.address,
         method=exchange.method if exchange.method in METHODS else "other",
         path=path_for_log(exchange.path),
         status=reply.status,
-        milliseconds=round(seconds * 1_000, 2),
-        sent_bytes=len(reply.body),
+        milliseconds=round((time.perf_counter() - exchange.begun) * 1_000, 2),
+        sent_bytes=reply.body_bytes,
         peer=exchange.peer,
         key_id=exchange.key_id,
         account_id=exchange.account_id,

@@ -6,11 +6,11 @@ import msgspec
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.errors import EndpointNotFound, GatewayError, MethodNotAllowed, Unauthorized
-from tollkeeper.edge import endpoints, shapes
+from tollkeeper.edge import chat, endpoints, shapes
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import Exchange, Header, Reply
+from tollkeeper.edge.exchange import ANY_ORIGIN, Exchange, Header, Reply, Sent
 
-Endpoint = Callable[[Exchange, Services], Awaitable[Reply]]
+Endpoint = Callable[[Exchange, Services], Awaitable[Reply | Sent]]
 
 API = frozenset({Address.MAIN, Address.BACKUP, Address.AGENT})
 BILLING = frozenset({Address.BILLING})
@@ -24,15 +24,7 @@ class Style(msgspec.Struct, frozen=True):
     headers: tuple[Header, ...]
 
 
-# Browser clients are real clients: every answer of the API may be read from any origin.
-CURRENT = Style(
-    shapes.error,
-    lambda refusal: refusal.status,
-    (
-        (b"access-control-allow-origin", b"*"),
-        (b"access-control-expose-headers", b"x-request-id, retry-after"),
-    ),
-)
+CURRENT = Style(shapes.error, lambda refusal: refusal.status, ANY_ORIGIN)
 # The older clients look at Status in the body, so a key that is not accepted is still HTTP 200.
 DEPRECATED = Style(
     shapes.deprecated_error,
@@ -57,6 +49,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 ROUTES = (
+    Route("POST", "/v1/chat/completions", API, chat.chat_completions),
     Route("GET", "/v1/models", API, endpoints.models),
     Route("GET", "/v2/account/balance", API, endpoints.account_balance),
     Route("GET", "/v2/token/balance", API, endpoints.key_balance),

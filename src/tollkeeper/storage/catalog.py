@@ -1,22 +1,41 @@
 """The catalog in PostgreSQL, and the snapshot of it that a node keeps in memory."""
 
-from collections.abc import Sequence
+from itertools import groupby
 
 import asyncpg
 
-from tollkeeper.core.catalog import Kind, Model
+from tollkeeper.core.catalog import Kind, Model, Shelf
+from tollkeeper.core.prices import Price, millionths
+from tollkeeper.core.quote import TokenLimits
 from tollkeeper.ports import AlreadyOnFile, NewModel, NewProviderAccount, NotOnFile
-from tollkeeper.storage.ask_once import AskOnce
 from tollkeeper.storage.audit import audit
-from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges
+from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database
 from tollkeeper.storage.envelope import EnvelopeKeys, seal
+from tollkeeper.storage.snapshot import Snapshot
 
 MODELS = """
-select m.id, m.kind, m.introduced_at, m.only_groups, min(p.effective_from) as priced_from
-from model m join price p on p.model_id = m.id
+select id, kind, introduced_at, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
+       hidden_reasoning
+from model where retired_at is null order by id
+"""
+
+# The price in force and those to come; what is past no call is admitted under any more.
+PRICES = """
+select p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
+from price p join model m on m.id = p.model_id
 where m.retired_at is null
-group by m.id order by m.id
+  and p.effective_from >= coalesce((select max(f.effective_from) from price f
+                                    where f.model_id = p.model_id and f.effective_from <= ledger_now()), '-infinity')
+order by p.model_id, p.effective_from
+"""
+
+GROUPS = "select name, multiplier from account_group"
+
+ADD_MODEL = """
+insert into model (id, kind, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
+                   hidden_reasoning)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 
 ADD_PRICE = """
@@ -30,33 +49,24 @@ insert into provider_account (name, vendor, base_url, key_envelope) values ($1, 
 
 
 class SqlCatalog:
-    """The `Catalog` port: read whole, kept until a change or until the feed goes stale."""
+    """The `Catalog` port."""
 
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
-        self._changes = changes
-        self._snapshot: Sequence[Model] | None = None
-        self._changes_heard = 0
-        self._reads: AskOnce[Sequence[Model]] = AskOnce()
-        changes.tell(self._hear)
+        # A price must be the price: without a fresh feed the database is asked.
+        self._snapshot = Snapshot(changes, "catalog", self._read, even_stale=False)
 
-    async def models(self) -> Sequence[Model]:
-        if self._snapshot is not None and self._changes.fresh:
-            return self._snapshot
-        return await self._reads.ask("models", self._read)
+    async def shelf(self) -> Shelf:
+        return await self._snapshot.get()
 
-    async def _read(self) -> Sequence[Model]:
-        heard_before = self._changes_heard
-        models = [_model(row) for row in await self._database.rows(MODELS)]
-        if heard_before == self._changes_heard:
-            self._snapshot = models
-        return models
-
-    def _hear(self, change: Change) -> None:
-        if change is FORGET_ALL or change.kind == "catalog":
-            self._changes_heard += 1
-            self._reads.forget_all()
-            self._snapshot = None
+    async def _read(self) -> Shelf:
+        groups = {row["name"]: millionths(row["multiplier"]) for row in await self._database.rows(GROUPS)}
+        prices = {
+            model_id: tuple(map(price_of, rows))
+            for model_id, rows in groupby(await self._database.rows(PRICES), key=lambda row: row["model_id"])
+        }
+        models = [_model(row, prices.get(row["id"], ())) for row in await self._database.rows(MODELS)]
+        return Shelf({model.id: model for model in models}, groups)
 
 
 class SqlCatalogDesk:
@@ -76,12 +86,7 @@ class SqlCatalogDesk:
             if missing:
                 raise NotOnFile(f"There is no group '{min(missing)}'.")
             try:
-                await connection.execute(
-                    "insert into model (id, kind, only_groups) values ($1, $2, $3)",
-                    model.id,
-                    model.kind.value,
-                    groups,
-                )
+                await connection.execute(ADD_MODEL, model.id, model.kind.value, groups, *_columns(model.limits))
             except asyncpg.UniqueViolationError:
                 raise AlreadyOnFile(f"The model '{model.id}' is in the catalog already.") from None
             await connection.execute(
@@ -111,11 +116,39 @@ class SqlCatalogDesk:
         return account_id
 
 
-def _model(row: asyncpg.Record) -> Model:
+def _model(row: asyncpg.Record, prices: tuple[Price, ...]) -> Model:
     return Model(
         id=row["id"],
         kind=Kind(row["kind"]),
         introduced_at=row["introduced_at"],
         only_groups=None if row["only_groups"] is None else frozenset(row["only_groups"]),
-        priced_from=row["priced_from"],
+        prices=prices,
+        limits=TokenLimits(
+            context_tokens=row["context_tokens"],
+            max_output_tokens=row["max_output_tokens"],
+            hold_output_tokens=row["hold_output_tokens"],
+            hold_part_tokens=row["hold_part_tokens"],
+            hidden_reasoning=row["hidden_reasoning"],
+        ),
+    )
+
+
+def _columns(limits: TokenLimits) -> tuple[object, ...]:
+    return (
+        limits.context_tokens,
+        limits.max_output_tokens,
+        limits.hold_output_tokens,
+        limits.hold_part_tokens,
+        limits.hidden_reasoning,
+    )
+
+
+def price_of(row: asyncpg.Record) -> Price:
+    return Price(
+        id=row["id"],
+        model_id=row["model_id"],
+        effective_from=row["effective_from"],
+        model=millionths(row["model_multiplier"]),
+        completion=millionths(row["completion_multiplier"]),
+        cached=millionths(row["cached_multiplier"]),
     )

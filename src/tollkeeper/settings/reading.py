@@ -1,4 +1,4 @@
-"""Settings: read once from a TOML file and `TOLLKEEPER_*` variables, frozen, and passed on as values.
+"""Settings are read once from a TOML file and `TOLLKEEPER_*` variables, frozen, and passed on as values.
 
 Rules of this file
 1. Variables win over the file; the file wins over the defaults.
@@ -8,141 +8,21 @@ Rules of this file
 
 import base64
 import binascii
-import hashlib
 import re
-import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
 
+from tollkeeper.settings.values import Secret, Settings
+
 PREFIX = "TOLLKEEPER_"
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
 HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
-
-
-class Secret(str):
-    """Text that must not be shown: prints, formats and logs as dots."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "•••"
-
-    __str__ = __repr__
-
-    def __format__(self, _: str) -> str:
-        return repr(self)
-
-    def reveal(self) -> str:
-        return self[:]
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    database_url: Annotated[
-        Secret, Meta(description="Address of PostgreSQL: postgresql://user:password@host:port/name.")
-    ]
-    redis_url: Annotated[
-        Secret,
-        Meta(description="Address of Redis: redis://host:port/0. Redis may be away; the service goes on."),
-    ]
-    peppers: Annotated[
-        Secret,
-        Meta(
-            description="Secrets under which API keys are digested: 1:BASE64, at least 32 bytes each. To rotate, add "
-            "2:BASE64 behind a comma; keys made under older versions go on working while those are listed."
-        ),
-    ]
-    envelope_keys: Annotated[
-        Secret,
-        Meta(
-            description="Master keys that seal provider keys at rest: 1:BASE64, exactly 32 bytes each. Rotate as above."
-        ),
-    ]
-    provider_domain: Annotated[
-        str, Meta(min_length=1, description="The platform's own domain: `owned_by` in the model list.")
-    ] = "tollkeeper.local"
-    cell: Annotated[
-        str,
-        Meta(
-            pattern="^[0-9A-Za-z]$",
-            description="The character after `sk-` in keys made here: names this cell.",
-        ),
-    ] = "a"
-
-    host: Annotated[str, Meta(description="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=1, le=65535, description="Port to listen on.")] = 8080
-    workers: Annotated[int, Meta(ge=1, le=64, description="Worker processes; one for each core is a good start.")] = 1
-    node_name: Annotated[
-        str,
-        Meta(description="Name of this node, unique among those that share a database. Default: host name and port."),
-    ] = ""
-
-    main_hosts: Annotated[
-        tuple[str, ...],
-        Meta(description="Host names of the main address, with or without port. None: main answers to any name."),
-    ] = ()
-    backup_hosts: Annotated[tuple[str, ...], Meta(description="Host names of the backup address.")] = ()
-    billing_hosts: Annotated[
-        tuple[str, ...],
-        Meta(description="Host names of the billing address. None: main serves the deprecated balance endpoints."),
-    ] = ()
-    agent_hosts: Annotated[tuple[str, ...], Meta(description="Host names of reseller addresses.")] = ()
-
-    connections: Annotated[
-        int, Meta(ge=128, description="Connections that one worker process keeps open to callers, busy or idle.")
-    ] = 10_000
-    idle_seconds: Annotated[
-        float,
-        Meta(
-            gt=0,
-            description="How long a connection may be idle, or take to send its headers. Longer than the balancer's.",
-        ),
-    ] = 75.0
-
-    database_connections: Annotated[
-        int,
-        Meta(
-            ge=2,
-            le=200,
-            description="Connections to PostgreSQL that one worker process opens for lookups (6 more for the books).",
-        ),
-    ] = 8
-    store_patience_seconds: Annotated[
-        float, Meta(gt=0, le=60, description="How long a call waits for a store before it is answered 503.")
-    ] = 4.0
-    key_snapshots: Annotated[
-        int, Meta(ge=1, description="Key records that one worker process keeps in memory (about 1 KB each).")
-    ] = 50_000
-    reading_bytes: Annotated[
-        int,
-        Meta(
-            ge=1024,
-            description="Request bytes that one worker process reads at once; beyond it callers get 503.",
-        ),
-    ] = 256 * 1024 * 1024
-    journal_folder: Annotated[
-        str,
-        Meta(
-            description="Where worker processes keep the journal of settlements under way. Local, writable, and the "
-            "same after a restart; it holds ids and counts, never content."
-        ),
-    ] = "/var/tmp/tollkeeper"  # noqa: S108 (unlike /tmp it outlives a reboot; files are made with mode 600)
-    body_seconds: Annotated[float, Meta(gt=0, description="How long a request body may take to arrive.")] = 60.0
-
-    @property
-    def journal(self) -> Path:
-        """The journal's own folder for this database: another deployment's journal must not be replayed here."""
-        database = self.database_url.rpartition("@")[2]
-        return Path(self.journal_folder) / hashlib.sha256(database.encode()).hexdigest()[:16]
-
-    @property
-    def node(self) -> str:
-        return self.node_name or f"{socket.gethostname()}:{self.port}"
 
 
 class BadSettings(ValueError):
@@ -227,6 +107,8 @@ def _secret(name: str, value: str) -> Secret:
         _check_address(value, ("postgresql://", "postgres://"))
     if name == "redis_url":
         _check_address(value, ("redis://", "rediss://", "unix://"))
+    if name == "egress_proxy" and value:
+        _check_address(value, ("http://", "https://"))
     return Secret(value)
 
 

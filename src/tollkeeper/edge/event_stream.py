@@ -1,0 +1,63 @@
+"""A streamed answer on its way out: server-sent events, kept alive while nothing comes, given up when nothing goes."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tollkeeper.core.sse import KEEP_ALIVE
+from tollkeeper.edge.exchange import ANY_ORIGIN, Exchange, Header
+
+# How often, within the time after which silence is broken, it is looked whether there is silence.
+LOOKS = 4
+
+HEADERS: tuple[Header, ...] = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    # Proxies of the nginx family would otherwise gather events before they pass them on.
+    (b"x-accel-buffering", b"no"),
+    *ANY_ORIGIN,
+)
+
+
+class EventStream:
+    """Begins the response with its first bytes, so that what fails before them can still be told by status."""
+
+    def __init__(self, exchange: Exchange, *, keep_alive_seconds: float, stuck_seconds: float) -> None:
+        self.begun = False
+        self.sent_bytes = 0
+        self._exchange = exchange
+        self._keep_alive_seconds = keep_alive_seconds
+        self._stuck_seconds = stuck_seconds
+        self._loop = asyncio.get_running_loop()
+        self._quiet_since = self._loop.time()
+        self._sending = asyncio.Lock()
+        self._beat: asyncio.Task[None] | None = None
+
+    async def write(self, events: bytes, *, last: bool = False) -> None:
+        async with self._sending:
+            if not self.begun:
+                self.begun = True
+                headers = [*HEADERS, (b"x-request-id", str(self._exchange.request_id).encode())]
+                await self._exchange.send({"type": "http.response.start", "status": 200, "headers": headers})
+            await self._exchange.send({"type": "http.response.body", "body": events, "more_body": not last})
+            self.sent_bytes += len(events)
+            self._quiet_since = self._loop.time()
+
+    @contextmanager
+    def kept_alive(self, give_up: Callable[[], None]) -> Iterator[None]:
+        """While this is open, a comment goes out whenever it was quiet for long. A client that takes nothing for very
+        long is given up."""
+
+        def look() -> None:
+            quiet_seconds = self._loop.time() - self._quiet_since
+            if quiet_seconds >= self._keep_alive_seconds and not self._sending.locked():
+                self._beat = self._loop.create_task(self.write(KEEP_ALIVE))
+            elif quiet_seconds >= self._stuck_seconds:
+                give_up()
+            self._timer = self._loop.call_later(self._keep_alive_seconds / LOOKS, look)
+
+        self._timer = self._loop.call_later(self._keep_alive_seconds, look)
+        try:
+            yield
+        finally:
+            self._timer.cancel()

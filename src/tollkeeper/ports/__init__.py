@@ -1,0 +1,88 @@
+"""What the data plane and the control plane need of the outside, as protocols.
+
+Adapters live in `storage` and `providers`; `app` puts them together.
+"""
+
+from tollkeeper.ports.desks import (
+    AccountDesk,
+    AlreadyOnFile,
+    CatalogDesk,
+    Credit,
+    Credited,
+    KeyDesk,
+    NewKey,
+    NewModel,
+    NewPrice,
+    NewProviderAccount,
+    NotOnFile,
+    Revoked,
+    Treasury,
+)
+from tollkeeper.ports.ledger import (
+    HEARTBEAT_SECONDS,
+    Extension,
+    HoldOrder,
+    Ledger,
+    Orphans,
+    Outcome,
+    Progress,
+    Settlement,
+    Verdict,
+)
+from tollkeeper.ports.lookups import (
+    Balances,
+    Catalog,
+    Clock,
+    Keys,
+    Receipts,
+    RunningCall,
+)
+from tollkeeper.ports.upstream import (
+    Failure,
+    ProviderAccount,
+    ProviderAccounts,
+    Upstream,
+    UpstreamAnswer,
+    UpstreamFailed,
+    UpstreamRequest,
+    Vendor,
+)
+
+__all__ = [
+    "HEARTBEAT_SECONDS",
+    "AccountDesk",
+    "AlreadyOnFile",
+    "Balances",
+    "Catalog",
+    "CatalogDesk",
+    "Clock",
+    "Credit",
+    "Credited",
+    "Extension",
+    "Failure",
+    "HoldOrder",
+    "KeyDesk",
+    "Keys",
+    "Ledger",
+    "NewKey",
+    "NewModel",
+    "NewPrice",
+    "NewProviderAccount",
+    "NotOnFile",
+    "Orphans",
+    "Outcome",
+    "Progress",
+    "ProviderAccount",
+    "ProviderAccounts",
+    "Receipts",
+    "Revoked",
+    "RunningCall",
+    "Settlement",
+    "Treasury",
+    "Upstream",
+    "UpstreamAnswer",
+    "UpstreamFailed",
+    "UpstreamRequest",
+    "Vendor",
+    "Verdict",
+]

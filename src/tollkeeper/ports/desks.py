@@ -1,0 +1,113 @@
+"""The control plane's desks: quota coming in, keys, accounts, the catalog."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Protocol
+
+import msgspec
+
+from tollkeeper.core.catalog import Kind
+from tollkeeper.core.money import Quota
+from tollkeeper.core.quote import TokenLimits
+
+
+class Credit(msgspec.Struct, frozen=True, kw_only=True):
+    """Quota coming in. The same source id is credited once, however often it is sent."""
+
+    account_id: int
+    amount: Quota
+    source: str
+    source_id: str
+    months: int = 0
+    days: int = 0
+    key_id: int | None = None
+
+
+class Credited(msgspec.Struct, frozen=True, kw_only=True):
+    lot_id: int
+    expires_at: datetime
+    replayed: bool
+
+
+class Revoked(msgspec.Struct, frozen=True):
+    """What a revocation took back from a lot, and what is now owed because it was spent."""
+
+    revoked: Quota
+    owed: Quota
+
+
+class Treasury(Protocol):
+    """Quota coming in, and the ends of lots."""
+
+    async def credit(self, credit: Credit) -> Credited: ...
+    async def extend_lot(self, lot_id: int, until: datetime) -> bool: ...
+    async def close_lots(self, grace: timedelta) -> int:
+        """Close what expired more than `grace` ago; how many lots that were."""
+        ...
+
+    async def turn_partitions(self, keep_holds: timedelta) -> None:
+        """Prepare the ledger's tables for the days ahead, and drop closed holds that are older than `keep_holds`."""
+        ...
+
+    async def revoke(self, lot_id: int) -> Revoked: ...
+
+
+class NewKey(msgspec.Struct, frozen=True, kw_only=True):
+    account_id: int
+    name: str
+    expires_at: datetime | None
+    quota: Quota | None
+    only_models: Collection[str] | None
+    pepper_version: int
+    digest: bytes
+    hint: str
+
+
+class KeyDesk(Protocol):
+    async def create(self, key: NewKey, *, actor: str) -> int: ...
+    async def revoke(self, key_id: int, *, actor: str) -> bool:
+        """Whether the key was live until now. Raise NotOnFile for an unknown one."""
+        ...
+
+
+class AccountDesk(Protocol):
+    async def create(self, name: str, group: str, *, actor: str) -> int: ...
+    async def credit(self, credit: Credit, *, actor: str) -> Credited: ...
+
+
+class NewPrice(msgspec.Struct, frozen=True, kw_only=True):
+    """A row for the price book: in force from now on, or from the instant it names."""
+
+    model: Decimal
+    completion: Decimal = Decimal(1)
+    cached: Decimal = Decimal(1)
+    effective_from: datetime | None = None
+
+
+class NewModel(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    kind: Kind
+    price: NewPrice
+    limits: TokenLimits = TokenLimits()
+    only_groups: Collection[str] | None = None
+
+
+class NewProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    vendor: str
+    base_url: str
+    secret: str
+
+
+class CatalogDesk(Protocol):
+    async def add_model(self, model: NewModel, *, actor: str) -> None: ...
+    async def add_provider_account(self, account: NewProviderAccount, *, actor: str) -> int: ...
+
+
+class NotOnFile(LookupError):
+    """What was named does not exist; the message says which."""
+
+
+class AlreadyOnFile(ValueError):
+    """What was to be made exists already; the message says which."""

@@ -1,0 +1,50 @@
+"""What calls look up: time, keys, models, balances, receipts."""
+
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+import msgspec
+
+from tollkeeper.core.balance import Standing
+from tollkeeper.core.catalog import Shelf
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.money import Quota
+from tollkeeper.core.receipt import Receipt
+
+
+class Clock(Protocol):
+    """The database's time, so that a node whose own clock is wrong does no harm."""
+
+    def now(self) -> datetime: ...
+
+
+class Keys(Protocol):
+    async def find(self, key: str) -> KeyRecord | None:
+        """The record of a key, at most two seconds old. Raise StoreUnavailable rather than guess."""
+        ...
+
+
+class Catalog(Protocol):
+    async def shelf(self) -> Shelf:
+        """Everything that is not retired."""
+        ...
+
+
+class Balances(Protocol):
+    async def standing(self, key_id: int) -> Standing: ...
+
+
+class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that has a hold and no receipt yet."""
+
+    request_id: UUID
+    account_id: int
+    held: Quota
+    started_at: datetime
+
+
+class Receipts(Protocol):
+    async def find(self, request_id: UUID, *, account_id: int | None) -> Receipt | RunningCall | None:
+        """A call by its id; with `account_id`, only if it is that account's."""
+        ...

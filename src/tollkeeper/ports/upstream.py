@@ -1,0 +1,85 @@
+"""Providers: their accounts, the way to them, and their wire formats."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from tollkeeper.core.chat import ChatOrder
+from tollkeeper.settings import Secret
+
+
+class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """One credential at one upstream provider."""
+
+    id: int
+    name: str
+    vendor: str
+    base_url: str
+    secret: Secret
+
+
+class ProviderAccounts(Protocol):
+    async def all(self) -> Sequence[ProviderAccount]:
+        """Every provider account there is, by id."""
+        ...
+
+
+class UpstreamRequest(msgspec.Struct, frozen=True):
+    """A POST to a provider, as bytes."""
+
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    # How long to wait for the answer's first byte of headers; what comes later is bounded by silence alone.
+    first_byte_seconds: float
+
+
+class Failure(StrEnum):
+    """How a provider failed us, told apart by what it means for the call."""
+
+    UNREACHABLE = "unreachable"  # No connection: nothing was sent.
+    SILENT = "silent"  # Connected, and no answer began in time.
+    STALLED = "stalled"  # The answer began, and then nothing came for too long.
+    BROKEN = "broken"  # The connection ended before the answer did.
+
+
+class UpstreamFailed(Exception):
+    """A provider could not be heard to the end of its answer."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.value)
+
+
+class UpstreamAnswer(Protocol):
+    """An answer that has begun: its status and headers are here, its body comes piece by piece."""
+
+    status: int
+
+    def header(self, name: str) -> str | None: ...
+
+    async def read(self) -> bytes:
+        """The next piece as soon as it has come; b"" at the proper end. Raise UpstreamFailed."""
+        ...
+
+    async def close(self) -> None:
+        """Be done with it: the connection is kept if the body was read to its end, and closed at once otherwise."""
+        ...
+
+
+class Upstream(Protocol):
+    """The way to providers. Cancelling a call of `send` or `read` closes its connection at once."""
+
+    async def send(self, request: UpstreamRequest) -> UpstreamAnswer:
+        """Raise UpstreamFailed."""
+        ...
+
+
+class Vendor(Protocol):
+    """A provider's wire format: what to send to it for an order."""
+
+    def chat(self, order: ChatOrder, account: ProviderAccount) -> tuple[str, tuple[tuple[str, str], ...], bytes]:
+        """Address, headers and body."""
+        ...

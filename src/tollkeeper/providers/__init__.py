@@ -1,0 +1,1 @@
+"""The way to providers, and what they speak."""

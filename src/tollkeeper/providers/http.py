@@ -1,0 +1,183 @@
+"""Providers over HTTP/1.1: one client, the connections it keeps, and how each failure is told.
+
+Rules of this file
+1. Nothing comes from the environment: no proxy, cookie, redirect or decoding that was not asked for.
+2. A call that ends early, for whatever reason, closes its connection. One that was read to its end gives it back.
+3. A request is sent again once, where it went out on a kept connection that closed before an answer began.
+   On a connection of its own a provider may have acted on it: that is never sent again.
+"""
+
+import asyncio
+import ssl
+from types import SimpleNamespace
+from typing import Final
+
+import aiohttp
+from yarl import URL
+
+from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
+
+# Less than providers keep a connection without traffic, so that it is mostly we who let go of it.
+KEPT_SECONDS: Final = 15.0
+NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
+CUT_OFF: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
+
+
+class HttpUpstream:
+    """The way to providers over HTTP, straight or through a proxy."""
+
+    def __init__(
+        self,
+        *,
+        connect_seconds: float,
+        idle_seconds: float,
+        proxy_url: str | None = None,
+        root_certificates: bytes | None = None,
+    ) -> None:
+        self._connect_seconds = connect_seconds
+        self._idle_seconds = idle_seconds
+        self._proxy_url = proxy_url
+        self._trust = trust(root_certificates)
+        self._opened: aiohttp.ClientSession | None = None
+
+    @property
+    def _client(self) -> aiohttp.ClientSession:
+        """Opened by the first call, as it belongs to the event loop that runs then."""
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._trust, limit=0, keepalive_timeout=KEPT_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
+                headers={"accept-encoding": "identity", "user-agent": "tollkeeper"},
+                skip_auto_headers=("content-type",),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                proxy=self._proxy_url,
+                trace_configs=[noting_reuse()],
+            )
+        return self._opened
+
+    async def send(self, request: UpstreamRequest) -> "HttpAnswer":
+        try:
+            async with asyncio.timeout(request.first_byte_seconds):
+                return HttpAnswer(await self._send(request), self._idle_seconds)
+        except NOT_CONNECTED as error:
+            raise UpstreamFailed(Failure.UNREACHABLE) from error
+        except TimeoutError:
+            raise UpstreamFailed(Failure.SILENT) from None
+        except aiohttp.ClientError as error:
+            raise UpstreamFailed(Failure.BROKEN) from error
+
+    async def _send(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
+        connection = SimpleNamespace(kept=False)
+        try:
+            return await self._post(request, connection)
+        except NOT_CONNECTED:
+            raise
+        except CUT_OFF:
+            if not connection.kept:
+                raise
+        return await self._post(request, connection)
+
+    async def _post(self, request: UpstreamRequest, connection: SimpleNamespace) -> aiohttp.ClientResponse:
+        return await self._client.post(
+            URL(request.url, encoded=True),
+            data=request.body,
+            headers=request.headers,
+            allow_redirects=False,
+            trace_request_ctx=connection,
+        )
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+
+class HttpAnswer:
+    """An answer whose headers have come. One task at a time reads it."""
+
+    def __init__(self, response: aiohttp.ClientResponse, idle_seconds: float) -> None:
+        self.status = response.status
+        self._response = response
+        self._read = response.content.readany
+        self._silence = Silence(idle_seconds)
+
+    def header(self, name: str) -> str | None:
+        return self._response.headers.get(name)
+
+    async def read(self) -> bytes:
+        self._silence.begin()
+        try:
+            piece = await self._read()
+        except aiohttp.ClientError as error:
+            await self.close()
+            raise UpstreamFailed(Failure.BROKEN) from error
+        except asyncio.CancelledError:
+            await self.close()
+            if self._silence.was_the_only_reason():
+                raise UpstreamFailed(Failure.STALLED) from None
+            raise
+        self._silence.end()
+        return piece
+
+    async def close(self) -> None:
+        self._silence.stop()
+        self._response.close()
+
+
+class Silence:
+    """Cancels a read that waits too long. One timer looks after many reads: one for each would double their cost."""
+
+    def __init__(self, most_seconds: float) -> None:
+        self._most_seconds = most_seconds
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._reader: asyncio.Task[object] | None = None
+        self._since = 0.0
+        self._cancelled = False
+
+    def begin(self) -> None:
+        self._since = self._loop.time()
+        self._reader = asyncio.current_task(self._loop)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._most_seconds, self._look)
+
+    def end(self) -> None:
+        self._reader = None
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def was_the_only_reason(self) -> bool:
+        return self._cancelled and self._reader is not None and self._reader.uncancel() == 0
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._reader is None:
+            return
+        left_seconds = self._since + self._most_seconds - self._loop.time()
+        if left_seconds > 0:
+            self._timer = self._loop.call_later(left_seconds, self._look)
+        else:
+            self._cancelled = self._reader.cancel()
+
+
+def noting_reuse() -> aiohttp.TraceConfig:
+    """Tells each request whether it went out on a kept connection."""
+
+    async def note(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
+        trace.trace_request_ctx.kept = True
+
+    noting = aiohttp.TraceConfig()
+    noting.on_connection_reuseconn.append(note)
+    return noting
+
+
+def trust(root_certificates: bytes | None) -> ssl.SSLContext:
+    """The system's authorities, and ours."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if root_certificates is not None:
+        context.load_verify_locations(cadata=root_certificates.decode())
+    return context

@@ -1,0 +1,194 @@
+"""Answers on their way from a provider to the caller: whole, or as a stream of events.
+
+Rules of this file
+1. Bytes pass as they came. Of a stream, only what is between the provider and us is taken out: a report of usage that
+   the caller did not ask for, comments, and the provider's errors, which are told in our own words.
+2. A stream that ends without a reason to end is broken, however politely it was closed. One whose reason has come is
+   complete, however rudely.
+3. What has come is delivered before what went wrong is told.
+"""
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+
+from tollkeeper.core.charge import Ending
+from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.errors import GatewayError, InsufficientQuota, ProviderUnavailable, StreamBroken
+from tollkeeper.core.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.money import Quota
+from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
+from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
+from tollkeeper.relay.bill import Bill
+from tollkeeper.relay.call import Call, ClientLeft
+
+WHOLE_BYTES_MOST = 64 * 1024 * 1024
+# A connection is kept if the very end of its answer comes this soon after the last event.
+END_SECONDS = 1.0
+# A stream's use of its hold is looked at when half of what is left could have come, and not more often than this.
+LOOK_CHARACTERS_LEAST = 128
+
+
+class Answer(ABC):
+    """One answer, read by the edge piece by piece."""
+
+    streamed: bool
+
+    def __init__(
+        self, call: Call, order: ChatOrder, bill: Bill, open_upstream: Callable[[], Awaitable[UpstreamAnswer]]
+    ) -> None:
+        self.meter = Meter()
+        # How the provider's answer ended; None while it has not.
+        self.ending: Ending | None = None
+        self._call = call
+        self._order = order
+        self._bill = bill
+        self._open_upstream = open_upstream
+        self._upstream: UpstreamAnswer | None = None
+
+    @abstractmethod
+    async def read(self) -> bytes:
+        """What to send to the caller next; b"" after the end. Raise what the caller must be told."""
+
+    @abstractmethod
+    def client_left(self) -> None:
+        """Nobody listens any more."""
+
+    @property
+    def charged(self) -> Quota:
+        """What an answer costs that has come to its end."""
+        return self._bill.charge(self.ending or Ending.REFUSED, self.meter).amount
+
+    async def close(self) -> None:
+        if self._upstream is not None:
+            await self._upstream.close()
+
+    async def _opened(self) -> UpstreamAnswer:
+        if self._upstream is None:
+            try:
+                self._upstream = await self._open_upstream()
+            except GatewayError:
+                self.ending = Ending.REFUSED
+                raise
+            self._order.forget_content()
+        return self._upstream
+
+
+class WholeAnswer(Answer):
+    streamed = False
+
+    async def read(self) -> bytes:
+        if self.ending is not None:
+            return b""
+        upstream = await self._opened()
+        pieces, size_bytes = [], 0
+        try:
+            while piece := await upstream.read():
+                pieces.append(piece)
+                size_bytes += len(piece)
+                if size_bytes > WHOLE_BYTES_MOST:
+                    raise NotAnAnswer
+            body = b"".join(pieces)
+            self.meter.read_whole(body)
+        except (UpstreamFailed, NotAnAnswer):
+            # Nothing of it was delivered, so nothing is charged.
+            self.ending = Ending.REFUSED
+            raise ProviderUnavailable from None
+        self.ending = Ending.COMPLETED
+        return body
+
+    def client_left(self) -> None:
+        if self.ending is None:
+            self._call.goes_on(Ending.CLIENT_LEFT)
+
+
+class StreamedAnswer(Answer):
+    streamed = True
+
+    def __init__(
+        self, call: Call, order: ChatOrder, bill: Bill, open_upstream: Callable[[], Awaitable[UpstreamAnswer]]
+    ) -> None:
+        super().__init__(call, order, bill, open_upstream)
+        self._splitter = EventSplitter()
+        self._begun = False
+        self._stopped = False
+        self._look_at_characters = 0
+
+    async def read(self) -> bytes:
+        while self.ending is None:
+            passed = await self._next()
+            if self._stopped and (not passed or self.meter.finished):
+                passed += self._conclude()
+            if passed:
+                self._begun = True
+                return passed
+        return b""
+
+    def client_left(self) -> None:
+        if self.ending is not None:
+            return
+        if self._bill.drained_when_client_leaves:
+            self._call.goes_on(Ending.CLIENT_LEFT)
+            self._call.end_later(self._bill.longest_seconds, Ending.CLIENT_LEFT)
+        else:
+            self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
+
+    async def close(self) -> None:
+        if self._upstream is not None and self.ending is Ending.COMPLETED:
+            with contextlib.suppress(TimeoutError, UpstreamFailed):
+                async with asyncio.timeout(END_SECONDS):
+                    while await self._upstream.read():
+                        pass
+        await super().close()
+
+    async def _next(self) -> bytes:
+        if self._stopped:
+            return b""
+        upstream = await self._opened()
+        await self._stay_covered()
+        try:
+            return self._take(await upstream.read())
+        except (UpstreamFailed, EventTooLong):
+            self._stopped = True
+            return b""
+
+    def _take(self, piece: bytes) -> bytes:
+        """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""
+        self._stopped = not piece
+        passed = []
+        for event in self._splitter.feed(piece or b"\n\n"):
+            data = data_of(event)
+            if data is None:
+                continue
+            kind = self.meter.read_event(data)
+            if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
+                passed.append(event)
+            elif kind is not Event.USAGE:
+                self._stopped = True
+                break
+        return b"".join(passed)
+
+    def _conclude(self) -> bytes:
+        """Nothing more comes: that was all if the reason to end has come, and broken off otherwise."""
+        if self.meter.finished:
+            self.ending = Ending.COMPLETED
+            return DONE
+        self.ending = Ending.UPSTREAM_BROKE if self.meter.characters else Ending.REFUSED
+        raise StreamBroken if self._begun else ProviderUnavailable
+
+    async def _stay_covered(self) -> None:
+        """Hold more before more is delivered than the hold covers."""
+        self._bill.note_progress(lambda: self.meter.output_tokens)
+        covered = self._bill.covered_tokens
+        if covered is None or self.meter.characters < self._look_at_characters:
+            return
+        used = self.meter.output_tokens
+        if used >= covered:
+            try:
+                await self._bill.extend(used)
+            except InsufficientQuota:
+                self.ending = Ending.QUOTA_RAN_OUT
+                raise
+        else:
+            self._look_at_characters = self.meter.characters + max(LOOK_CHARACTERS_LEAST, (covered - used) // 2)

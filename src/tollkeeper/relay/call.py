@@ -1,0 +1,98 @@
+"""A call as it came in, and the ways in which one that runs can be ended from outside."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from tollkeeper.core.addresses import Address
+from tollkeeper.core.charge import Ending
+from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
+from tollkeeper.core.keys import KeyRecord
+
+
+class ClientLeft(Exception):
+    """Nobody is there any more to hear the answer."""
+
+
+class Call:
+    """Who asks what, where. The body is read only after the caller was admitted."""
+
+    __slots__ = ("_reason", "_task", "address", "admitted", "authorization", "ended_as", "read_body", "request_id")
+
+    def __init__(
+        self,
+        request_id: UUID,
+        address: Address,
+        authorization: str | None,
+        read_body: Callable[[], Awaitable[bytes]],
+        admitted: Callable[[KeyRecord], None] = lambda _: None,
+    ) -> None:
+        """`admitted` is told whose call it is, as soon as that is known."""
+        self.request_id = request_id
+        self.address = address
+        self.authorization = authorization
+        self.read_body = read_body
+        self.admitted = admitted
+        # Set where it was not the provider's answer that decided the ending. The first to decide is right.
+        self.ended_as: Ending | None = None
+        self._reason: GatewayError | ClientLeft | None = None
+        self._task: asyncio.Task[object] | None = None
+
+    def goes_on(self, ending: Ending) -> None:
+        """Its caller will hear no more, but its answer is paid for and therefore heard to the end."""
+        self.ended_as = self.ended_as or ending
+
+    def end(self, reason: GatewayError | ClientLeft, ending: Ending) -> None:
+        """Let the call fail with `reason`, wherever it stands just now."""
+        if self._task is not None and self._reason is None:
+            self.goes_on(ending)
+            self._reason = reason
+            self._task.cancel()
+
+    @contextmanager
+    def endable(self, *, after_seconds: float | None) -> Iterator[None]:
+        """While this is open the call can be ended, and after that time it is."""
+        self._task = asyncio.current_task()
+        timer = self.end_later(after_seconds, Ending.TIME_LIMIT) if after_seconds is not None else None
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._reason is None or self._task is None:
+                raise
+            self._task.uncancel()
+            raise self._reason from None
+        finally:
+            self._task = None
+            if timer is not None:
+                timer.cancel()
+
+    def end_later(self, seconds: float, ending: Ending) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(seconds, self.end, TimeLimitReached(), ending)
+
+
+class Running:
+    """The calls under way in this process, so that it can stop in order."""
+
+    def __init__(self) -> None:
+        self._calls: set[Call] = set()
+        self._none_left = asyncio.Event()
+
+    @contextmanager
+    def counted(self, call: Call) -> Iterator[None]:
+        self._calls.add(call)
+        try:
+            yield
+        finally:
+            self._calls.discard(call)
+            if not self._calls:
+                self._none_left.set()
+
+    def end_all(self) -> None:
+        for call in list(self._calls):
+            call.end(NodeStopping(), Ending.NODE_STOPPED)
+
+    async def wait_until_none(self) -> None:
+        while self._calls:
+            self._none_left.clear()
+            await self._none_left.wait()

@@ -1,0 +1,35 @@
+"""Stage directions, read out of what people write."""
+
+import pytest
+
+from tollkeeper.demo.directions import BadDirection, Directions, read_directions, without_directions
+
+DEFAULTS = Directions(tokens=9)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no directions", DEFAULTS),
+        ("a [[wiki link]] and [[]]", DEFAULTS),
+        ("[[tokens=3]]", Directions(tokens=3)),
+        ("say [[ tokens=3  chunk_ms=2.5 ]] please", Directions(tokens=3, chunk_ms=2.5)),
+        ("[[tokens=3 drip=1]] [[tokens=4]]", Directions(tokens=4, drip=True)),
+        ('[[status=500 status_text="two words ]]"]]', Directions(tokens=9, status=500, status_text="two words ]]")),
+        ("[[only=here tokens=1]] [[only=there tokens=2]]", Directions(tokens=1)),
+    ],
+)
+def test_what_is_written_is_what_is_done(text: str, expected: Directions) -> None:
+    assert read_directions(text, DEFAULTS, "here") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["[[nonsense=1]]", "[[tokens=many]]", "[[tokens=-1]]", "[[usage=odd]]", "[[status=99]]"]
+)
+def test_what_cannot_be_done_is_told(text: str) -> None:
+    with pytest.raises(BadDirection):
+        read_directions(text, DEFAULTS)
+
+
+def test_only_directions_are_taken_out_of_a_text() -> None:
+    assert without_directions("a [[tokens=3]]b [[link]]") == "a b [[link]]"
