@@ -1,0 +1,35 @@
+"""Choose the SDKs' versions anew and write them down with their hashes: `python -m tools.proofs.sdks.lock`."""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+from tools.proofs.sdks.environments import HERE, NODE, NPM, NPM_QUIETLY, SDKS, UV, NodeModules, make, run
+
+UV_COMPILE = (UV, "pip", "compile", "--quiet", "--upgrade", "--universal", "--python-version", "3.11")
+UV_FORM = ("--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links")
+NPM_LOCK = (*NPM, "install", "--package-lock-only", *NPM_QUIETLY)
+
+
+def lock_wheels(folder: Path) -> None:
+    run([*UV_COMPILE, *UV_FORM, "requirements.in", "--output-file", "requirements.txt"], cwd=folder)
+
+
+def lock_npm(folder: Path) -> None:
+    """The folder's .npmrc keeps the registry's address out of the lock."""
+    wanted = json.loads((folder / "package.json").read_text())["dependencies"]
+    # In a place of its own: npm would rather keep what is already locked or installed.
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("package.json", ".npmrc"):
+            shutil.copy(folder / name, place)
+        run([*NPM_LOCK, *(f"{name}@latest" for name in wanted)], cwd=Path(place))
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(Path(place) / name, folder)
+
+
+if __name__ == "__main__":
+    lock_wheels(HERE / NODE.name)
+    make(NODE)
+    for sdk in SDKS:
+        (lock_npm if isinstance(sdk, NodeModules) else lock_wheels)(HERE / sdk.name)
