@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.test_chat import json_values
-from tollkeeper.core.provider_errors import LEFT_OUT, MESSAGE_CHARACTERS_MOST, Rejection, read_rejection
+from tollkeeper.core.provider_errors import (
+    CLEANED_CHARACTERS_MOST,
+    LEFT_OUT,
+    MESSAGE_CHARACTERS_MOST,
+    Rejection,
+    read_rejection,
+)
 
 SECRET = "sk-proj-T3vQx8Zr1LmN0pWkYb5cDfGh"
 # As vendors make them: with a prefix, in hexadecimal, without any mark.
@@ -18,11 +24,6 @@ SECRETS = [
     "tokenwithoutmarks",
 ]
 secrets = st.sampled_from(SECRETS) | st.text("abcdefghijklmnopqrstuvwxyz0123456789_-", min_size=12, max_size=40)
-
-tried_from_everywhere = pytest.mark.xfail(
-    reason=r"`\S+@\S+\.\S+` is tried anew from every character: some 10 s for 64 KB, and days where all are @"
-)
-told_in_code_and_param = pytest.mark.xfail(reason="code and param are not cleaned, only looked at for their form")
 
 
 def a_rejection(message: object = "No.", **fields: object) -> bytes:
@@ -70,14 +71,24 @@ def all_that_is_told(rejection: Rejection) -> str:
             "web_search_options.user_location.type",
             "missing_required_parameter",
             id="a parameter that begins with user_",
-            marks=pytest.mark.xfail(reason="user_location is taken for the id of a user"),
         ),
         pytest.param(
             "The prompt contains user-provided tools, which this model does not take.",
             "tools",
             None,
             id="a word that begins with user-",
-            marks=pytest.mark.xfail(reason="user-provided is taken for the id of a user"),
+        ),
+        pytest.param(
+            "Invalid 'metadata': at most 16 key-value pairs are allowed.",
+            "metadata",
+            None,
+            id="a word that begins with key-",
+        ),
+        pytest.param(
+            "The batch window closed at 12:30:45.",
+            None,
+            None,
+            id="a time of day",
         ),
     ],
 )
@@ -104,23 +115,23 @@ OURS = {
     "e-mail": ("Write to ann.keeper+ai@tollkeeper.example about your plan.", "tollkeeper"),
     "e-mail, its name": ("Write to <ann.keeper@tollkeeper.example>.", "ann.keeper"),
     "IPv4": ("Your address 203.0.113.77 is not on the list.", "203.0.113.77"),
-    "IPv4 and port": ("connect to 10.1.2.3:8000 failed", "10.1.2"),
-}
-NOT_YET = {
     "IPv6": ("Your address 2001:db8:85a3::8a2e:370:7334 is not on the list.", "db8"),
+    "IPv6, all groups": ("Your address 2001:0db8:85a3:0000:0000:8a2e:0370:7334 is not on the list.", "db8"),
+    "IPv6 in capitals": ("Your address (2001:DB8::77) is not on the list.", "DB8"),
     "IPv6 in brackets": ("connect to [fd00::12:3]:8000 failed", "fd00"),
+    "IPv6, this host": ("connect to ::1 failed", "::1"),
+    "IPv4 and port": ("connect to 10.1.2.3:8000 failed", "10.1.2"),
+    "host alone": ("The host we-are-here.openai.azure.com does not answer.", "we-are-here"),
+    "organisation without a digit": ("Rate limit reached for organization org-AbCdEfGhIjKlMnOpQrStUvWx.", "AbCdEf"),
+    "IPv6 with IPv4 in it": ("Your address ::ffff:203.0.113.77 is not on the list.", "113.77"),
+    "IPv6 behind a colon": ("The client_ip:2001:db8::77 is not on the list.", "db8"),
+    "IPv6 network": ("The network 2001:db8:1:2::/64 is not on the list.", "db8"),
 }
 
 
 @pytest.mark.parametrize(
     ("message", "ours"),
-    [
-        *(pytest.param(*case, id=name) for name, case in OURS.items()),
-        *(
-            pytest.param(*case, id=name, marks=pytest.mark.xfail(reason="IPv6 addresses are not looked for"))
-            for name, case in NOT_YET.items()
-        ),
-    ],
+    [pytest.param(*case, id=name) for name, case in OURS.items()],
 )
 def test_what_is_between_the_provider_and_us_is_left_out(message: str, ours: str) -> None:
     told = read_rejection(a_rejection(message), "unrelated").message
@@ -130,14 +141,7 @@ def test_what_is_between_the_provider_and_us_is_left_out(message: str, ours: str
     assert told.split(maxsplit=1)[0] == message.split(maxsplit=1)[0]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "message",
-        pytest.param("param", marks=told_in_code_and_param),
-        pytest.param("code", marks=told_in_code_and_param),
-    ],
-)
+@pytest.mark.parametrize("place", ["message", "param", "code"])
 @settings(max_examples=200, deadline=None)
 @given(secret=secrets, before=st.text(max_size=20), behind=st.text(max_size=20), bare=st.booleans())
 def test_the_accounts_own_secret_never_comes_through(
@@ -155,7 +159,6 @@ def test_a_secret_said_again_and_again_never_comes_through(secret: str, times: i
     assert secret not in all_that_is_told(told)
 
 
-@told_in_code_and_param
 @pytest.mark.parametrize("place", ["param", "code"])
 @pytest.mark.parametrize("ours", ["org_ab12cd34ef", "proj_ab12cd34ef", "user_ab12cd34ef", "req_ab12cd34ef"])
 def test_ids_between_the_provider_and_us_come_through_nowhere_else(place: str, ours: str) -> None:
@@ -196,6 +199,7 @@ def test_code_and_parameter_come_through_where_they_have_that_form(
         pytest.param(b'{"error":{"message":"x"}', id="cut off"),
         pytest.param(b'{"error":{"message":"\xff"}}', id="not UTF-8"),
         pytest.param(b"[" * 10**5, id="10^5 arrays"),
+        pytest.param(b'{"x":' + b"[" * 10**5, id="10^5 arrays in an object"),
         pytest.param(a_rejection(["x"]), id="an array for a message"),
         pytest.param(a_rejection(""), id="an empty message"),
         pytest.param(a_rejection(" \n"), id="a blank message"),
@@ -203,6 +207,14 @@ def test_code_and_parameter_come_through_where_they_have_that_form(
 )
 def test_a_body_without_words_for_the_caller_tells_nothing(body: bytes) -> None:
     assert read_rejection(body, SECRET) == Rejection()
+
+
+@pytest.mark.parametrize("shown", range(8, 32, 8))
+def test_no_half_of_a_secret_comes_through_behind_much_that_is_left_out(shown: int) -> None:
+    secret = "d41d8cd98f00b204e9800998ecf8427e"
+    address = "https://".ljust(CLEANED_CHARACTERS_MOST - shown - 1, "x")
+    told = read_rejection(a_rejection(f"{address} {secret}"), secret)
+    assert secret[:8] not in all_that_is_told(told)
 
 
 def test_an_account_without_a_secret_has_none_to_hide() -> None:
@@ -222,8 +234,8 @@ def test_a_long_message_is_cut_after_it_was_cleaned() -> None:
 @pytest.mark.parametrize(
     ("letters", "characters"),
     [
-        pytest.param("QUJD", 16_000, id="base64", marks=tried_from_everywhere),
-        pytest.param("@", 1_000, id="ats", marks=tried_from_everywhere),
+        pytest.param("QUJD", 16_000, id="base64"),
+        pytest.param("@", 1_000, id="ats"),
         pytest.param("sk-", 10_000, id="beginnings of keys"),
         pytest.param("https://", 10_000, id="beginnings of addresses"),
         pytest.param("word ", 10_000, id="many words"),

@@ -66,7 +66,8 @@ def serve() -> None:
         complain(f"Port {chosen.port} of {chosen.host} is taken. Stop what listens there, or set TOLLKEEPER_PORT.")
         raise typer.Exit(1)
     logging.config.dictConfig(LOGGING)
-    _allow_descriptors(chosen.connections + SPARE_DESCRIPTORS)
+    # A call under way has a connection to its caller and one to its provider.
+    _allow_descriptors(2 * chosen.connections + SPARE_DESCRIPTORS)
     logging.getLogger(__name__).info("node %s listens on http://%s:%d", chosen.node, chosen.host, chosen.port)
     Granian(
         "tollkeeper.app:gateway",

@@ -1,8 +1,8 @@
 """Chat orders: what of a request body is priced, and the body as it goes on to a provider.
 
 Rules of this file
-1. What is priced is what is sent. A body that two readers could read differently (a name that stands twice, a number
-   out of range, text that is not UTF-8) is refused.
+1. What is priced is what is sent. A body that two readers could read differently (a parameter that stands twice, a
+   number out of range, text that is not UTF-8) is refused.
 2. We validate what we price. Every other field passes through, byte for byte.
 3. Base64 is never counted as text: images, audio and files are held for by the catalog's figure.
 """
@@ -21,6 +21,9 @@ TOKENS_MOST = 10**9
 # The vendor's own framing: each message, and the beginning of the answer.
 MESSAGE_TOKENS = 3
 ANSWER_TOKENS = 3
+
+# Kinds of content parts that are text, each in a field of its own name.
+TEXT_PARTS = ("text", "refusal")
 
 _NAME = re.compile(rb'\s*[{,]\s*"(?:[^"\\]|\\.)*"\s*:\s*')
 
@@ -63,16 +66,14 @@ class ChatOrder(msgspec.Struct, kw_only=True):
 def read_chat(body: bytes) -> ChatOrder:
     asked, fields = _read_json(body)
     messages = _messages(asked)
-    options = asked.get("stream_options") or {}
-    if not isinstance(options, dict):
-        raise InvalidParameter("stream_options", "must be an object")
+    options = _stream_options(asked)
     limits = [_whole_number(asked, name, TOKENS_MOST) for name in ("max_completion_tokens", "max_tokens")]
     given = [limit for limit in limits if limit is not None]
     texts = (*(text for message in messages for text in _texts_of(message)), *_schemas(fields))
     return ChatOrder(
         model=_model(asked),
         stream=_flag(asked, "stream"),
-        wants_usage=_flag(options, "include_usage"),
+        wants_usage=_flag(options, "include_usage", within="stream_options."),
         n=_whole_number(asked, "n", CHOICES_MOST) or 1,
         max_output_tokens=max(given, default=None),
         media_parts=sum(map(_media_parts, messages)),
@@ -96,6 +97,9 @@ def _read_json(body: bytes) -> tuple[dict[str, object], dict[str, Raw]]:
 def _each_stands_once(body: bytes, fields: Mapping[str, Raw]) -> bool:
     """Whether the values follow each other in the body with only their names between them: of a name that stands
     twice, the reader has kept one value only."""
+    if len(body) == 1 + sum(len(name) + len(memoryview(value)) + 4 for name, value in fields.items()):
+        # Written without spaces, as SDKs do: no byte is left in which anything could stand twice.
+        return True
     at = 0
     for value in map(bytes, fields.values()):
         name = _NAME.match(body, at)
@@ -134,7 +138,8 @@ def _texts_of(message: Mapping[str, object]) -> Iterator[str]:
     """Every text of a message that the provider will count."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
-    for text in (message["role"], message.get("name"), *(part.get("text", part.get("refusal")) for part in parts)):
+    said = (part.get(name) for part in parts for name in TEXT_PARTS)
+    for text in (message["role"], message.get("name"), *said):
         if isinstance(text, str):
             yield text
     for name in ("tool_calls", "function_call"):
@@ -144,7 +149,7 @@ def _texts_of(message: Mapping[str, object]) -> Iterator[str]:
 
 def _media_parts(message: Mapping[str, object]) -> int:
     content = message.get("content")
-    return sum("text" not in part and "refusal" not in part for part in content) if isinstance(content, list) else 0
+    return sum(part.get("type") not in TEXT_PARTS for part in content) if isinstance(content, list) else 0
 
 
 def _schemas(fields: Mapping[str, Raw]) -> Iterator[str]:
@@ -154,11 +159,18 @@ def _schemas(fields: Mapping[str, Raw]) -> Iterator[str]:
             yield bytes(fields[name]).decode()
 
 
-def _flag(asked: Mapping[str, object], name: str) -> bool:
+def _flag(asked: Mapping[str, object], name: str, *, within: str = "") -> bool:
     value = asked.get(name)
     if not isinstance(value, bool | None):
-        raise InvalidParameter(name, "must be true or false")
+        raise InvalidParameter(within + name, "must be true or false")
     return bool(value)
+
+
+def _stream_options(asked: Mapping[str, object]) -> dict[str, object]:
+    options = asked.get("stream_options")
+    if not isinstance(options, dict | None):
+        raise InvalidParameter("stream_options", "must be an object")
+    return options or {}
 
 
 def _whole_number(asked: Mapping[str, object], name: str, most: int) -> int | None:

@@ -2,16 +2,18 @@
 
 Rules of this file
 1. What a provider reports is kept as reported. What it writes is counted as well, for the case that it does not report.
-2. Content is counted and let go: a meter's size does not grow with the answer.
+2. The content of a stream is counted and let go: a meter's size does not grow with it.
 3. We do not own the vendor's schema: JSON of a form that we do not know passes, uncounted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from tollkeeper.core.chat import CHOICES_MOST
 from tollkeeper.core.prices import Usage
 from tollkeeper.core.tokens import TokenCounter
 
@@ -35,29 +37,17 @@ class Words(msgspec.Struct):
     tool_calls: list[ToolCall] | None = None
     function_call: Function | None = None
 
+    @property
+    def has_more_than_content(self) -> bool:
+        thoughts = self.reasoning_content or self.reasoning or self.refusal
+        return bool(thoughts or self.tool_calls or self.function_call)
+
 
 class Choice(msgspec.Struct):
     index: int = 0
     delta: Words | None = None
     message: Words | None = None
     finish_reason: str | None = None
-
-
-class Envelope(msgspec.Struct):
-    """What is around the choices of an answer, or of one chunk of it."""
-
-    usage: Raw = Raw()
-    error: Raw = Raw()
-
-
-class Answer(Envelope):
-    choices: list[Choice] | None = None
-
-
-class StrangeAnswer(Envelope):
-    """One with choices of a form that we do not know."""
-
-    choices: Raw = Raw()
 
 
 class CachedTokens(msgspec.Struct):
@@ -68,6 +58,32 @@ class ReportedUsage(msgspec.Struct):
     prompt_tokens: int
     completion_tokens: int
     prompt_tokens_details: CachedTokens | None = None
+
+
+class Answer(msgspec.Struct):
+    """A whole answer, or one chunk of it."""
+
+    choices: list[Choice] | None = None
+    usage: ReportedUsage | None = None
+    error: Any = None
+
+
+class StrangeChoice(msgspec.Struct):
+    """Of one whose words have a form that we do not know: whether it ended."""
+
+    index: int = 0
+    finish_reason: str | None = None
+
+
+class StrangeAnswer(msgspec.Struct):
+    """One in which something has a form that we do not know."""
+
+    choices: Raw = Raw(b"null")
+    usage: Raw = Raw(b"null")
+    error: Any = None
+
+
+UNREADABLE = ReportedUsage(-1, -1)
 
 
 class Event(Enum):
@@ -82,7 +98,10 @@ class Event(Enum):
 
 decode_known = msgspec.json.Decoder(Answer).decode
 decode_strange = msgspec.json.Decoder(StrangeAnswer).decode
-decode_usage = msgspec.json.Decoder(ReportedUsage).decode
+decode_choices: Callable[[Raw], list[Choice] | None] = msgspec.json.Decoder(list[Choice] | None).decode
+decode_strange_choices = msgspec.json.Decoder(list[StrangeChoice]).decode
+decode_usage: Callable[[Raw], ReportedUsage | None] = msgspec.json.Decoder(ReportedUsage | None).decode
+NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class NotAnAnswer(ValueError):
@@ -92,17 +111,20 @@ class NotAnAnswer(ValueError):
 class Meter:
     """Watches one answer: event by event, or whole."""
 
-    __slots__ = ("_counters", "_finished", "characters", "reported")
+    __slots__ = ("_counters", "_finished", "_unwatched", "characters", "reported")
 
     def __init__(self) -> None:
         self._counters: dict[int, TokenCounter] = {}
         self._finished: set[int] = set()
+        self._unwatched: list[Choice] = []
         self.reported: Usage | None = None
         # Of output so far.
         self.characters = 0
 
     @property
     def output_tokens(self) -> int:
+        while self._unwatched:
+            self._watch(self._unwatched.pop())
         return sum(counter.total for counter in self._counters.values())
 
     @property
@@ -118,46 +140,57 @@ class Meter:
             answer = _decode(data)
         except NotAnAnswer:
             return Event.MALFORMED
-        if _is_there(answer.error):
+        if answer.error is not None:
             return Event.ERROR
         for choice in answer.choices or ():
             self._watch(choice)
-        if not _is_there(answer.usage):
+        if answer.usage is None:
             return Event.PASSES
-        self.reported = _usage(answer.usage) or self.reported
+        self._note(answer.usage)
         return Event.PASSES if answer.choices else Event.USAGE
 
     def read_whole(self, body: bytes) -> None:
-        """Watch an answer that came whole. Its words are counted only where it reports no usage."""
+        """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
         answer = _decode(body)
-        if _is_there(answer.error) or answer.choices is None:
+        if answer.error is not None or answer.choices is None:
             raise NotAnAnswer
-        self.reported = _usage(answer.usage)
-        if self.reported is None:
-            for choice in answer.choices:
-                self._watch(choice)
+        self._note(answer.usage)
+        self._unwatched = answer.choices
+
+    def _note(self, usage: ReportedUsage | None) -> None:
+        if usage is None or usage is UNREADABLE:
+            return
+        details = usage.prompt_tokens_details
+        cached_tokens = (details.cached_tokens or 0) if details is not None else 0
+        self.reported = Usage(usage.prompt_tokens, usage.completion_tokens, cached_tokens)
 
     def _watch(self, choice: Choice) -> None:
-        counter = self._counters.get(choice.index)
+        # Choices that nobody could have asked for are counted as one.
+        index = choice.index if 0 <= choice.index < CHOICES_MOST else CHOICES_MOST
+        counter = self._counters.get(index)
         if counter is None:
-            counter = self._counters[choice.index] = TokenCounter()
+            counter = self._counters[index] = TokenCounter()
         if choice.finish_reason is not None:
-            self._finished.add(choice.index)
-        for text in _texts(choice.delta or choice.message):
+            self._finished.add(index)
+        words = choice.delta or choice.message
+        if words is None:
+            return
+        text = words.content or ""
+        if words.has_more_than_content:
+            text += "".join(_unusual_texts(words))
+        if text:
             counter.feed(text)
             self.characters += len(text)
 
 
-def _texts(words: Words | None) -> Iterator[str]:
-    if words is None:
-        return
+def _unusual_texts(words: Words) -> Iterator[str]:
+    # Two names for the same thoughts: some providers send both.
+    yield words.reasoning_content or words.reasoning or ""
+    yield words.refusal or ""
     functions = [call.function for call in words.tool_calls or ()]
     for function in (*functions, words.function_call):
         if function is not None:
             yield (function.name or "") + (function.arguments or "")
-    for text in (words.content, words.reasoning_content, words.reasoning, words.refusal):
-        if text:
-            yield text
 
 
 def _decode(text: bytes) -> Answer:
@@ -169,20 +202,25 @@ def _decode(text: bytes) -> Answer:
         raise NotAnAnswer from None
     try:
         strange = decode_strange(text)
-    except msgspec.MsgspecError:
+    except NOT_READ:
         raise NotAnAnswer from None
-    return Answer(strange.usage, strange.error, [Choice()] if _is_there(strange.choices) else None)
+    return Answer(_choices(strange.choices), _usage(strange.usage), strange.error)
 
 
-def _is_there(value: Raw) -> bool:
-    return bytes(value) not in {b"", b"null"}
-
-
-def _usage(reported: Raw) -> Usage | None:
-    """None where nothing is reported that could be understood."""
+def _choices(strange: Raw) -> list[Choice] | None:
     try:
-        usage = decode_usage(reported)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    details = usage.prompt_tokens_details
-    return Usage(usage.prompt_tokens, usage.completion_tokens, (details.cached_tokens or 0) if details else 0)
+        return decode_choices(strange)
+    except NOT_READ:
+        pass
+    try:
+        known = decode_strange_choices(strange)
+    except NOT_READ:
+        return [Choice()]
+    return [Choice(index=choice.index, finish_reason=choice.finish_reason) for choice in known]
+
+
+def _usage(strange: Raw) -> ReportedUsage | None:
+    try:
+        return decode_usage(strange)
+    except NOT_READ:
+        return UNREADABLE

@@ -1,17 +1,23 @@
 """What a provider says when it rejects a request, cleaned of everything that is between it and us."""
 
+import ipaddress
 import re
 
 import msgspec
 
 MESSAGE_CHARACTERS_MOST = 1_000
+# Cleaned before it is shortened, so that nothing is cut in two and not recognised; and not without end.
+CLEANED_CHARACTERS_MOST = 4 * MESSAGE_CHARACTERS_MOST
 LEFT_OUT = "…"
 
-# Keys, ids of organisations and projects, addresses of hosts and of people.
-_OURS = re.compile(
-    r"\b(?:sk|pk|rk|key|org|proj|user|asst|acct|req)[-_][\w*.…-]{4,}|https?://\S+|\S+@\S+\.\S+|\b(?:\d{1,3}\.){3}\d{1,3}\b",
-    re.IGNORECASE,
-)
+_KEYS = r"\b\w{0,4}(?:sk|pk|rk)[-_][\w*.…-]{4,}"
+# An id has a digit or a capital in it somewhere: `user_location` is a parameter, `key-value` a word.
+_IDS = r"\b(?:key|org|proj|user|asst|acct|req)[-_](?=[\w-]{0,64}(?:\d|(?-i:[A-Z])))[\w*.…-]{4,}"
+_PLACES = r"https?://\S+|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"
+_HOSTS = r"\b[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:com|net|org|io|ai|dev|cloud|internal|local)\b"
+_IP_V4 = r"\b(?:\d{1,3}\.){3}\d{1,3}\b"
+_OURS = re.compile(f"{_KEYS}|{_IDS}|{_PLACES}|{_HOSTS}|{_IP_V4}", re.IGNORECASE)
+_PERHAPS_IP_V6 = re.compile(r"[0-9a-fA-F:.]{3,64}")
 _CODE = re.compile(r"[a-z][a-z0-9_]{1,63}")
 _PARAM = re.compile(r"[\w.\[\]-]{1,64}")
 
@@ -38,7 +44,33 @@ def read_rejection(body: bytes, secret: str) -> Rejection:
         told = msgspec.json.decode(body, type=_Body).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Rejection()
-    message = _OURS.sub(LEFT_OUT, told.message.replace(secret, LEFT_OUT) if secret else told.message)
-    code = told.code if isinstance(told.code, str) and _CODE.fullmatch(told.code) else None
-    param = told.param if told.param is not None and _PARAM.fullmatch(told.param) else None
-    return Rejection(message[:MESSAGE_CHARACTERS_MOST].strip() or None, param, code)
+    code = told.code if isinstance(told.code, str) else None
+    return Rejection(
+        _cleaned(told.message, secret)[:MESSAGE_CHARACTERS_MOST].strip() or None,
+        told.param if _is_plain(told.param, _PARAM, secret) else None,
+        code if _is_plain(code, _CODE, secret) else None,
+    )
+
+
+def _cleaned(text: str, secret: str) -> str:
+    text = text.replace(secret, LEFT_OUT) if secret else text
+    return _OURS.sub(LEFT_OUT, _PERHAPS_IP_V6.sub(_without_address, text[:CLEANED_CHARACTERS_MOST]))
+
+
+def _without_address(found: re.Match[str]) -> str:
+    """What was found, unless it is an IPv6 address, perhaps with punctuation at its ends."""
+    text = found[0]
+    if text.count(":") < 2:
+        return text
+    for candidate in (text, text.strip("."), text.rstrip(".:"), text.lstrip(":"), text.strip(":.")):
+        try:
+            ipaddress.IPv6Address(candidate)
+        except ValueError:
+            continue
+        return text.replace(candidate, LEFT_OUT)
+    return text
+
+
+def _is_plain(word: str | None, form: re.Pattern[str], secret: str) -> bool:
+    """A name of something, and of nothing of ours."""
+    return word is not None and form.fullmatch(word) is not None and _cleaned(word, secret) == word

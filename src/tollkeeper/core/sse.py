@@ -25,6 +25,9 @@ class EventSplitter:
         self._rest = bytearray()
 
     def feed(self, piece: bytes) -> list[bytes]:
+        # Most pieces are one event, and need no search.
+        if not self._rest and b"\r" not in piece and piece.find(b"\n\n") == len(piece) - 2 >= 0:
+            return [piece]
         seen = max(0, len(self._rest) - _BLANK_LINE_BYTES_MOST)
         text: bytes | bytearray = piece
         if self._rest:
@@ -49,7 +52,7 @@ class EventSplitter:
 def data_of(event: bytes) -> bytes | None:
     """The data of an event; None where it has none, as in a comment."""
     if event.startswith(b"data: ") and event.find(b"\n") == len(event) - 2:
-        return event[6:-2]
+        return event[6:-2].removesuffix(b"\r")
     lines = [line.removeprefix(b"data:") for line in event.splitlines() if line.startswith(b"data:")]
     return b"\n".join(line.removeprefix(b" ") for line in lines) if lines else None
 

@@ -64,6 +64,11 @@ class Exchange:
         self.account_id: int | None = None
         self.code: str | None = None
 
+    def claim(self) -> bool:
+        """The right to answer, for the first who asks."""
+        first, self.answered = not self.answered, True
+        return first
+
     def header(self, name: bytes) -> str | None:
         """The value of a header that may stand only once."""
         values = [value for header, value in self.headers if header == name]

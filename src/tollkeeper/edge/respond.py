@@ -76,13 +76,12 @@ class Gateway:
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
             await _send(exchange, self._health_reply(exchange.path))
             return
-        await self._answer(exchange, await self._reply(exchange))
+        reply = await self._reply(exchange)
+        if exchange.claim():
+            await self._answer(exchange, reply)
 
     async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
-        """Send a reply that has not gone yet, and write the call's line. Whoever comes second is too late."""
-        if exchange.answered:
-            return
-        exchange.answered = True
+        """Send a reply that has not gone yet, and write the call's line."""
         if isinstance(reply, Reply):
             await _send(exchange, reply)
         self._call_log.write(_line(exchange, reply))
@@ -108,6 +107,8 @@ class Gateway:
         return _refused(exchange, style, refusal)
 
     def _refuse_early(self, exchange: Exchange, style: Style, refusal: GatewayError) -> None:
+        if not exchange.claim():
+            return
         answering = asyncio.ensure_future(self._answer(exchange, _refused(exchange, style, refusal)))
         self._early.add(answering)
         answering.add_done_callback(self._early.discard)

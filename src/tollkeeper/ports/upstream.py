@@ -1,6 +1,6 @@
 """Providers: their accounts, the way to them, and their wire formats."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -34,6 +34,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     body: bytes
     # How long to wait for the answer's first byte of headers; what comes later is bounded by silence alone.
     first_byte_seconds: float
+    # Told when the request goes out: from then on the provider may act on it.
+    on_sent: Callable[[], None] = lambda: None
 
 
 class Failure(StrEnum):

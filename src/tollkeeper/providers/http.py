@@ -53,7 +53,7 @@ class HttpUpstream:
                 auto_decompress=False,
                 trust_env=False,
                 proxy=self._proxy_url,
-                trace_configs=[noting_reuse()],
+                trace_configs=[watching()],
             )
         return self._opened
 
@@ -69,7 +69,7 @@ class HttpUpstream:
             raise UpstreamFailed(Failure.BROKEN) from error
 
     async def _send(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
-        connection = SimpleNamespace(kept=False)
+        connection = SimpleNamespace(kept=False, on_sent=request.on_sent)
         try:
             return await self._post(request, connection)
         except NOT_CONNECTED:
@@ -163,15 +163,19 @@ class Silence:
             self._cancelled = self._reader.cancel()
 
 
-def noting_reuse() -> aiohttp.TraceConfig:
-    """Tells each request whether it went out on a kept connection."""
+def watching() -> aiohttp.TraceConfig:
+    """Tells of each request whether it went out on a kept connection, and that it went out."""
 
-    async def note(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
+    async def note_reuse(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
         trace.trace_request_ctx.kept = True
 
-    noting = aiohttp.TraceConfig()
-    noting.on_connection_reuseconn.append(note)
-    return noting
+    async def note_sending(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
+        trace.trace_request_ctx.on_sent()
+
+    watch = aiohttp.TraceConfig()
+    watch.on_connection_reuseconn.append(note_reuse)
+    watch.on_request_headers_sent.append(note_sending)
+    return watch
 
 
 def trust(root_certificates: bytes | None) -> ssl.SSLContext:

@@ -69,6 +69,7 @@ class Answer(ABC):
             try:
                 self._upstream = await self._open_upstream()
             except GatewayError:
+                # The provider said no, or was never asked.
                 self.ending = Ending.REFUSED
                 raise
             self._order.forget_content()
@@ -81,9 +82,9 @@ class WholeAnswer(Answer):
     async def read(self) -> bytes:
         if self.ending is not None:
             return b""
-        upstream = await self._opened()
         pieces, size_bytes = [], 0
         try:
+            upstream = await self._opened()
             while piece := await upstream.read():
                 pieces.append(piece)
                 size_bytes += len(piece)
@@ -92,8 +93,6 @@ class WholeAnswer(Answer):
             body = b"".join(pieces)
             self.meter.read_whole(body)
         except (UpstreamFailed, NotAnAnswer):
-            # Nothing of it was delivered, so nothing is charged.
-            self.ending = Ending.REFUSED
             raise ProviderUnavailable from None
         self.ending = Ending.COMPLETED
         return body
@@ -145,9 +144,9 @@ class StreamedAnswer(Answer):
     async def _next(self) -> bytes:
         if self._stopped:
             return b""
-        upstream = await self._opened()
-        await self._stay_covered()
         try:
+            upstream = await self._opened()
+            await self._stay_covered()
             return self._take(await upstream.read())
         except (UpstreamFailed, EventTooLong):
             self._stopped = True
@@ -174,7 +173,6 @@ class StreamedAnswer(Answer):
         if self.meter.finished:
             self.ending = Ending.COMPLETED
             return DONE
-        self.ending = Ending.UPSTREAM_BROKE if self.meter.characters else Ending.REFUSED
         raise StreamBroken if self._begun else ProviderUnavailable
 
     async def _stay_covered(self) -> None:

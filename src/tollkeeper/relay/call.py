@@ -68,7 +68,7 @@ class Call:
                 timer.cancel()
 
     def end_later(self, seconds: float, ending: Ending) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(seconds, self.end, TimeLimitReached(), ending)
+        return asyncio.get_running_loop().call_later(seconds, lambda: self.end(TimeLimitReached(), ending))
 
 
 class Running:

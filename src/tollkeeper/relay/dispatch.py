@@ -30,15 +30,18 @@ REJECTION_BYTES_MOST = 64 * 1024
 REJECTION_SECONDS = 5.0
 
 
-class Attempt(msgspec.Struct, omit_defaults=True):
+class Attempt(msgspec.Struct):
     """One sending of an order to one provider account, as the receipt tells it."""
 
     account: str
     outcome: str = ""
     status: int | None = None
     first_byte_ms: int | None = None
-    ms: int = 0
     begun: float = 0.0
+    sent: bool = False
+
+    def note_sent(self) -> None:
+        self.sent = True
 
     def told(self, ending: str) -> Mapping[str, object]:
         """For the receipt; an attempt with no outcome of its own ended as its call did."""
@@ -57,17 +60,18 @@ class Dispatcher:
     async def send(
         self, order: ChatOrder, request_id: UUID, attempts: list[Attempt], *, first_byte_seconds: float
     ) -> UpstreamAnswer:
-        """An answer that began well. Raise ProviderRejected, or ProviderUnavailable where there is none."""
+        """An answer that began well. Raise a refusal, or UpstreamFailed where nobody knows what became of the order."""
         account = await self._choose()
         attempt = Attempt(account.name, begun=time.monotonic())
         attempts.append(attempt)
         address, headers, body = self._vendors[account.vendor].chat(order, account)
         headers += (("x-request-id", str(request_id)),)
+        request = UpstreamRequest(address, headers, body, first_byte_seconds, attempt.note_sent)
         try:
-            answer = await self._upstream.send(UpstreamRequest(address, headers, body, first_byte_seconds))
+            answer = await self._upstream.send(request)
         except UpstreamFailed as problem:
             attempt.outcome = problem.failure.value
-            raise ProviderUnavailable from problem
+            raise
         attempt.status = answer.status
         attempt.first_byte_ms = _milliseconds_since(attempt.begun)
         if answer.status == 200:

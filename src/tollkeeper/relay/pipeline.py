@@ -10,7 +10,7 @@ breaks off, the client hangs up, time runs out, the node stops), control comes b
 closed exactly once.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -79,15 +79,15 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
         with relay.running.counted(call), call.endable(after_seconds=limits.of(call, streamed=order.stream)):
             yield answer
     finally:
-        ending = _ending(answer, call)
-        due = bill.charge(ending, answer.meter)
-        bill.settle(due, ending, [attempt.told(ending) for attempt in attempts])
+        ending = _ending(answer, call, attempts)
+        bill.settle(bill.charge(ending, answer.meter), ending, [attempt.told(ending) for attempt in attempts])
         await answer.close()
 
 
-def _ending(answer: Answer, call: Call) -> Ending:
-    """A refusal is a refusal, whoever was still there to hear it; otherwise, who ended the call first."""
-    if answer.ending is Ending.REFUSED:
+def _ending(answer: Answer, call: Call, attempts: Sequence[Attempt]) -> Ending:
+    """What was refused, or never sent, is refused, whoever was still there to hear it. Otherwise who ended the call
+    first: somebody outside, or the provider, well or badly. A caller who is told of a failure before the first word
+    pays nothing; one who had left by then pays for the input, for nobody knows what the provider did with it."""
+    if answer.ending is Ending.REFUSED or not any(attempt.sent for attempt in attempts):
         return Ending.REFUSED
-    broke = Ending.UPSTREAM_BROKE if answer.meter.characters else Ending.REFUSED
-    return call.ended_as or answer.ending or broke
+    return call.ended_as or answer.ending or (Ending.UPSTREAM_BROKE if answer.meter.characters else Ending.REFUSED)

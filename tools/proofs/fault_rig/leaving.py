@@ -1,0 +1,125 @@
+"""F10: callers who leave, at a random byte or moment, and what they are charged."""
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from tollkeeper.demo.order import read_order
+from tollkeeper.demo.tokens import count_input
+from tools.proofs.fault_rig.caller import Leaving, Order
+from tools.proofs.fault_rig.evidence import Evidence, Truth
+from tools.proofs.fault_rig.ground import MODEL, THINKER, Customer
+from tools.proofs.fault_rig.judge import Due, Outcome, Verdict, judge
+
+AT_ONCE = 400
+ON_A_COLD_NODE = 60
+STREAM = "tokens=30 chunk_ms=10"
+# About what such a stream has, with its head and frames: some callers leave in the head, some after the last word.
+STREAM_BYTES = 8_500
+LATE_SECONDS = 0.4
+LATE = f"tokens=30 delay_ms={LATE_SECONDS * 1_000:.0f}"
+
+LEFT = Outcome(None, None, "client_left", "counted", Due.RECEIVED)
+NEVER_SENT = Outcome(None, None, "refused", "none", Due.NOTHING)
+LEFT_BEFORE_OUTPUT = Outcome(None, None, "client_left", "counted_input", Due.INPUT)
+HEARD_OUT = Outcome(None, None, "client_left", "provider", Due.TRUTH)
+COMPLETE = Outcome(None, None, "completed", "provider", Due.TRUTH)
+
+
+class Manner(msgspec.Struct, frozen=True):
+    """What is asked, when the caller leaves, and in which ways the call may then have ended."""
+
+    name: str
+    share: float
+    directions: str
+    stream: bool
+    model: str
+    outcomes: tuple[Outcome, ...]
+    # Whether the upstream is closed when the caller leaves, or heard to its end.
+    closes_upstream: bool
+
+
+BEFORE_THE_FIRST_BYTE = Manner("before the first byte", 0.1, LATE, True, MODEL, (LEFT_BEFORE_OUTPUT,), True)
+MANNERS = (
+    Manner("in the middle", 0.7, STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT, COMPLETE), True),
+    BEFORE_THE_FIRST_BYTE,
+    Manner("in a whole call", 0.1, LATE, False, MODEL, (HEARD_OUT,), False),
+    Manner("while a thinker spoke", 0.1, STREAM, True, THINKER, (HEARD_OUT, COMPLETE), False),
+)
+
+
+class Case(msgspec.Struct, frozen=True):
+    manner: Manner
+    order: Order
+
+
+def cases(customers: Sequence[Customer], chance: random.Random) -> list[Case]:
+    """First those for a node that has only just begun, and still looks up what it needs before it can send."""
+    chosen = [BEFORE_THE_FIRST_BYTE] * ON_A_COLD_NODE
+    chosen += chance.choices(MANNERS, [manner.share for manner in MANNERS], k=len(customers) - ON_A_COLD_NODE)
+    return [Case(manner, _order(manner, customer, chance)) for customer, manner in zip(customers, chosen, strict=True)]
+
+
+def _order(manner: Manner, customer: Customer, chance: random.Random) -> Order:
+    by_reset = chance.random() < 0.5
+    if manner.directions is LATE:
+        # Mostly early: while the call is read, held for, sent.
+        leaving = Leaving(after_seconds=0.0005 + 0.8 * LATE_SECONDS * chance.random() ** 3, by_reset=by_reset)
+    else:
+        leaving = Leaving(after_bytes=chance.randint(1, STREAM_BYTES), by_reset=by_reset)
+    text = f"Say something. [[{manner.directions}]]"
+    return Order(customer=customer, text=text, stream=manner.stream, model=manner.model, leaving=leaving)
+
+
+def judged(cases: Sequence[Case], evidence: Sequence[Evidence]) -> list[Verdict]:
+    return [_judged(case.manner, one) for case, one in zip(cases, evidence, strict=True)]
+
+
+def seconds_until_closed(cases: Sequence[Case], evidence: Sequence[Evidence]) -> list[float]:
+    """How long after each leaving the upstream's connection was closed, where it had not said all before."""
+    return sorted(
+        one.truths[0].closed_at - one.heard.left_at
+        for case, one in zip(cases, evidence, strict=True)
+        if case.manner.closes_upstream
+        and one.heard.left_at is not None
+        and one.truths
+        and one.truths[0].ending == "client_closed"
+    )
+
+
+def unheard(evidence: Sequence[Evidence]) -> int:
+    """How many calls were reset before the gateway had read them."""
+    return sum(not one.receipts for one in evidence)
+
+
+def given_up(evidence: Sequence[Evidence]) -> int:
+    """How many calls were on the wire when their callers left, and never arrived at the simulator."""
+    return sum(not one.truths and _was_on_the_wire(one) for one in evidence)
+
+
+def _was_on_the_wire(evidence: Evidence) -> bool:
+    return any(receipt.ending == LEFT_BEFORE_OUTPUT.ending for receipt in evidence.receipts)
+
+
+def _judged(manner: Manner, evidence: Evidence) -> Verdict:
+    """By the first of the possible outcomes that fits its receipt; by the first of all where none does."""
+    if evidence.heard.left_at is None:
+        # The answer came to its end before it was time to leave.
+        return judge(evidence, f"not left {manner.name}", COMPLETE)
+    if evidence.order.leaving and evidence.order.leaving.by_reset and not (evidence.receipts or evidence.truths):
+        # A reset discards what the gateway has not read yet: it never heard of this call.
+        return Verdict(name=manner.name, problems=(), unbilled=False, hung=False, diff=0)
+    if manner.closes_upstream and not evidence.truths:
+        return _judged_unseen(manner, evidence)
+    told = [(receipt.ending, receipt.usage_source) for receipt in evidence.receipts]
+    fitting = [outcome for outcome in manner.outcomes if (outcome.ending, outcome.usage_source) in told]
+    return judge(evidence, f"left {manner.name}", (fitting or manner.outcomes)[0])
+
+
+def _judged_unseen(manner: Manner, evidence: Evidence) -> Verdict:
+    """A call that never reached the simulator costs nothing, unless it was on the wire: who then has it is unknown."""
+    request_id = next((receipt.request_id for receipt in evidence.receipts), "")
+    unseen = Truth(request_id, count_input(read_order(evidence.order.body())), 0, ending="never arrived", closed_at=0.0)
+    outcome = LEFT_BEFORE_OUTPUT if _was_on_the_wire(evidence) else NEVER_SENT
+    return judge(msgspec.structs.replace(evidence, truths=[unseen]), f"left {manner.name}, unseen", outcome)

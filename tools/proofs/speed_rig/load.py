@@ -1,0 +1,159 @@
+"""Load as a process of its own: a plan on its input, what was measured on its output, both JSON.
+
+Closed loop: every connection asks again as soon as it was answered. Open loop: calls come by chance at a given rate,
+however long the answers take.
+"""
+
+import asyncio
+import os
+import random
+import sys
+import time
+
+import msgspec
+import uvloop
+
+from tools.proofs.speed_rig.caller import Caller, request
+from tools.proofs.speed_rig.processes import cpu_seconds
+
+SEED = 7
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    port: int
+    # One for each connection.
+    keys: list[str]
+    body: str
+    # How many events an answer must have; 0 where it is whole.
+    events: int
+    # Before anything counts, and while it counts.
+    warm_seconds: float
+    seconds: float
+    # None: a closed loop.
+    per_second: float | None
+    # Process ids by name, whose time is measured.
+    watched: dict[str, int]
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    calls: int
+    # Those before the measuring began and after it ended, too.
+    calls_in_all: int
+    events: int
+    # Of these, how many did not share their chunk with an earlier one.
+    first_events: int
+    seconds: float
+    p50_ms: float
+    p99_ms: float
+    cpu_seconds: dict[str, float]
+
+    @property
+    def per_second(self) -> float:
+        return self.calls / self.seconds
+
+    def cpu_us_per_call(self, name: str) -> float:
+        return self.cpu_seconds[name] * 1e6 / self.calls
+
+    def cpu_us_per_event(self, name: str) -> float:
+        return self.cpu_seconds[name] * 1e6 / self.events
+
+
+class Count(msgspec.Struct, frozen=True):
+    """Everything that has been counted up to a moment."""
+
+    at: float
+    calls: int
+    events: int
+    first_events: int
+    cpu_seconds: dict[str, float]
+
+
+class Load:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._callers: list[Caller] = []
+        self._requests = [request(key, plan.body.encode()) for key in plan.keys]
+        self._waits: list[float] = []
+        self._stopping = False
+
+    async def run(self) -> Measured:
+        self._callers = [await Caller.connected(self._plan.port) for _ in self._plan.keys]
+        driven = asyncio.ensure_future(self._closed() if self._plan.per_second is None else self._open())
+        await self._wait(driven, self._plan.warm_seconds)
+        begin = self._count()
+        await self._wait(driven, self._plan.seconds)
+        end = self._count()
+        self._stopping = True
+        await driven
+        waits_ms = [wait * 1_000 for wait in sorted(self._waits[begin.calls : end.calls])]
+        return Measured(
+            calls=end.calls - begin.calls,
+            calls_in_all=len(self._waits),
+            events=end.events - begin.events,
+            first_events=end.first_events - begin.first_events,
+            seconds=end.at - begin.at,
+            p50_ms=waits_ms[len(waits_ms) // 2] if waits_ms else 0.0,
+            p99_ms=waits_ms[int(len(waits_ms) * 0.99)] if waits_ms else 0.0,
+            cpu_seconds={name: spent - begin.cpu_seconds[name] for name, spent in end.cpu_seconds.items()},
+        )
+
+    async def _closed(self) -> None:
+        async def customer(caller: Caller, asked: bytes) -> None:
+            while not self._stopping:
+                await self._call(caller, asked, begun=time.perf_counter())
+
+        await asyncio.gather(*map(customer, self._callers, self._requests))
+
+    async def _open(self) -> None:
+        assert self._plan.per_second is not None
+        chance, loop = random.Random(SEED), asyncio.get_running_loop()
+        idle: asyncio.Queue[tuple[Caller, bytes]] = asyncio.Queue()
+        for line in zip(self._callers, self._requests, strict=True):
+            idle.put_nowait(line)
+
+        async def customer() -> None:
+            # Who finds every line busy waits, and that wait counts.
+            begun = time.perf_counter()
+            caller, asked = await idle.get()
+            await self._call(caller, asked, begun=begun)
+            idle.put_nowait((caller, asked))
+
+        due = loop.time()
+        async with asyncio.TaskGroup() as customers:
+            while not self._stopping:
+                due += chance.expovariate(self._plan.per_second)
+                await asyncio.sleep(due - loop.time())
+                customers.create_task(customer())
+
+    async def _call(self, caller: Caller, asked: bytes, *, begun: float) -> None:
+        events_before = caller.events
+        await caller.ask(asked)
+        self._waits.append(time.perf_counter() - begun)
+        came = caller.events - events_before
+        assert came == self._plan.events, f"{came} events came, not {self._plan.events}"
+
+    def _count(self) -> Count:
+        return Count(
+            at=time.perf_counter(),
+            calls=len(self._waits),
+            events=sum(caller.events for caller in self._callers),
+            first_events=sum(caller.first_events for caller in self._callers),
+            cpu_seconds={name: cpu_seconds(pid) for name, pid in self._plan.watched.items()}
+            | {"load": cpu_seconds(os.getpid())},
+        )
+
+    @staticmethod
+    async def _wait(driven: asyncio.Future[None], seconds: float) -> None:
+        """Let some time pass; a load that has failed is not waited for."""
+        done, _ = await asyncio.wait([driven], timeout=seconds)
+        for failed in done:
+            failed.result()
+
+
+def main() -> None:
+    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
+    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(Load(plan).run())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What is asked: the bodies of the calls, with the simulator's directions in them."""
+
+import msgspec
+
+MODEL = "gpt-4o"
+SYSTEM = "You are a careful assistant. Answer in plain words, and say so where you do not know."
+QUESTION = "Compare the two reports below and tell me where their figures disagree, and by how much. "
+# The answer's opening, its finish and [DONE] are events as well.
+EVENTS_BESIDE_CONTENT = 3
+
+
+class Order(msgspec.Struct, frozen=True):
+    """A request body, and how many events its answer has; 0 where that comes whole."""
+
+    body: str
+    events: int
+
+
+def whole(*, delay_ms: int = 0) -> Order:
+    return Order(_body(f"[[tokens=16 delay_ms={delay_ms}]]", prompt_bytes=800, stream=False), 0)
+
+
+def streamed(chunks: int, *, chunk_ms: int = 0, prompt_bytes: int = 800) -> Order:
+    body = _body(f"[[tokens={chunks} chunk_ms={chunk_ms}]]", prompt_bytes=prompt_bytes, stream=True)
+    return Order(body, chunks + EVENTS_BESIDE_CONTENT)
+
+
+def _body(directions: str, *, prompt_bytes: int, stream: bool) -> str:
+    question = (QUESTION * (prompt_bytes // len(QUESTION) + 1))[:prompt_bytes]
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"{question} {directions}"}]
+    return msgspec.json.encode({"model": MODEL, "messages": messages, "stream": stream}).decode()
