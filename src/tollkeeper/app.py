@@ -28,7 +28,7 @@ from tollkeeper.jobs.close_stale_holds import Sweeper
 from tollkeeper.jobs.expire_lots import expire_lots
 from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.jobs.turn_partitions import turn_partitions
-from tollkeeper.ports import AccountDesk, CatalogDesk, KeyDesk
+from tollkeeper.ports import AccountDesk, Balances, CatalogDesk, KeyDesk
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.openai import OpenAI
 from tollkeeper.relay.call import Running
@@ -58,8 +58,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
-    # The first count loads tables for 0.1 s; no caller should wait for that.
-    tokens.count("")
     # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
     lookups = _database(settings, Part.GATEWAY)
     signals = _database(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
@@ -81,13 +79,7 @@ def gateway(settings: Settings) -> App:
         running=Running(),
         limits=_time_limits(settings),
     )
-    services = Services(
-        relay=relay,
-        balances=SqlBalances(lookups),
-        bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
-        owned_by=settings.provider_domain,
-        keep_alive_seconds=settings.keep_alive_seconds,
-    )
+    services = _services(settings, relay, SqlBalances(lookups))
     stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
 
     def health() -> Health:
@@ -115,15 +107,28 @@ def gateway(settings: Settings) -> App:
         else:
             await http(scope, receive, send)
 
-    _spare_the_collector()
+    _warm_up()
     return application
 
 
-def _spare_the_collector() -> None:
-    """What is loaded by now stays; looking through it again and again for garbage took a tenth of every call."""
+def _warm_up() -> None:
+    """Take upon the start what calls would wait for."""
+    # The first count loads tables for 0.1 s.
+    tokens.count("")
+    # What is loaded by now stays; looking through it again and again for garbage took a tenth of every call.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS, 20, 50)
+
+
+def _services(settings: Settings, relay: Relay, balances: Balances) -> Services:
+    return Services(
+        relay=relay,
+        balances=balances,
+        bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
+        owned_by=settings.provider_domain,
+        keep_alive_seconds=settings.keep_alive_seconds,
+    )
 
 
 @asynccontextmanager
