@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import getpass
+import hmac
 import secrets
 import sys
 import time
@@ -28,12 +29,14 @@ from tollkeeper.jobs.close_stale_holds import Sweeper
 from tollkeeper.jobs.expire_lots import expire_lots
 from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.jobs.turn_partitions import turn_partitions
-from tollkeeper.ports import AccountDesk, Balances, CatalogDesk, KeyDesk
+from tollkeeper.ports import AccountDesk, Balances, CatalogDesk, KeyDesk, ProviderAccounts, Upstream
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.openai import OpenAI
 from tollkeeper.relay.call import Running
+from tollkeeper.relay.count_input import InputCounter
 from tollkeeper.relay.dispatch import Dispatcher
-from tollkeeper.relay.pipeline import Relay, TimeLimits
+from tollkeeper.relay.pipeline import Relay
+from tollkeeper.relay.time_limits import TimeLimits
 from tollkeeper.settings import Settings, keys_by_version
 from tollkeeper.steady import survive
 from tollkeeper.storage.accounts import SqlAccountDesk, SqlBalances
@@ -73,9 +76,8 @@ def gateway(settings: Settings) -> App:
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
-        dispatcher=Dispatcher(
-            SqlProviderAccounts(lookups, changes, _envelope_keys(settings)), {"openai": OpenAI()}, upstream
-        ),
+        counter=InputCounter(),
+        dispatcher=_dispatcher(settings, SqlProviderAccounts(lookups, changes, _envelope_keys(settings)), upstream),
         running=Running(),
         limits=_time_limits(settings),
     )
@@ -128,7 +130,17 @@ def _services(settings: Settings, relay: Relay, balances: Balances) -> Services:
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
         owned_by=settings.provider_domain,
         keep_alive_seconds=settings.keep_alive_seconds,
+        loop_mark=_loop_mark(settings),
     )
+
+
+def _dispatcher(settings: Settings, accounts: ProviderAccounts, upstream: Upstream) -> Dispatcher:
+    return Dispatcher(accounts, {"openai": OpenAI()}, upstream, loop_mark=_loop_mark(settings))
+
+
+def _loop_mark(settings: Settings) -> str:
+    """The same on every node of this service, and on no other's."""
+    return hmac.digest(settings.peppers.reveal().encode(), b"loop", "sha256").hex()[:32]
 
 
 @asynccontextmanager
@@ -269,4 +281,5 @@ def _time_limits(settings: Settings) -> TimeLimits:
         cut_seconds=settings.cut_seconds,
         longest_seconds=settings.longest_seconds,
         first_byte_seconds=settings.first_byte_seconds,
+        idle_seconds=settings.provider_idle_seconds,
     )

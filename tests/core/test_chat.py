@@ -69,7 +69,7 @@ def read_or_refused(body: bytes) -> ChatOrder | None:
         pytest.param(a_body(messages=[HELLO, "hello"]), InvalidParameter, "messages[1]", id="message a text"),
         pytest.param(a_body(messages=[HELLO, None]), InvalidParameter, "messages[1]", id="message null"),
         pytest.param(a_body_with_message({"content": "x"}), InvalidParameter, "messages[0]", id="no role"),
-        pytest.param(a_body_with_message({"role": 1}), InvalidParameter, "messages[0]", id="role a number"),
+        pytest.param(a_body_with_message({"role": 1}), InvalidParameter, "messages[0].role", id="role a number"),
         pytest.param(
             a_body(messages=[HELLO, {"role": "user", "content": 5}]),
             InvalidParameter,
@@ -85,7 +85,7 @@ def read_or_refused(body: bytes) -> ChatOrder | None:
         pytest.param(
             a_body_with_message({"role": "user", "content": ["x"]}),
             InvalidParameter,
-            "messages[0].content",
+            "messages[0].content[0]",
             id="content part a text",
         ),
         pytest.param(a_body(stream="yes"), InvalidParameter, "stream", id="stream a text"),
@@ -308,8 +308,28 @@ def test_a_name_that_stands_twice_is_refused(body: bytes) -> None:
 
 
 def test_names_that_only_look_alike_stand_beside_each_other() -> None:
-    more = rb',"Model":"x","model ":"x","x":{"model":"y"},"":"","\"model":"\"model\":\"m\",{","\\":"}"'
+    more = rb',"models":"x","model ":"x","x":{"model":"y"},"":"","\"model":"\"model\":\"m\",{","\\":"}"'
     assert read_chat(a_body_that_ends_in(more)).model == "m"
+
+
+@pytest.mark.parametrize("name", ["Model", "MODEL", "N", "Max_Tokens", "Stream"])
+def test_a_priced_name_in_another_case_is_refused(name: str) -> None:
+    with pytest.raises(MalformedBody):
+        read_chat(a_body(**{name: None}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model":"m","messages":[' + b'{"role":"a"},' * 150_000 + b'{"role":"a"}]}',
+        b'{"model":"m","messages":[{"role":"a","content":[' + b'{"type":"x"},' * 150_000 + b'{"type":"x"}]}]}',
+        b"{" + b",".join(b'"%d":1' % name for name in range(1_000)) + b"}",
+    ],
+    ids=["messages", "parts", "names"],
+)
+def test_more_of_anything_than_anybody_needs_is_refused(body: bytes) -> None:
+    with pytest.raises(MalformedBody):
+        read_chat(body)
 
 
 def test_an_escaped_nul_inside_content_passes() -> None:
@@ -464,13 +484,13 @@ def test_a_good_body_is_accepted_however_it_is_written_and_goes_on_unchanged(
         pytest.param({"role": "to be invented", "content": "x"}, ["to be invented", "x"], 0, id="a role of the future"),
         pytest.param(
             {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
-            ["assistant", '[{"function":{"name":"f","arguments":"{}"}}]'],
+            ["assistant", '[{"function": {"name": "f", "arguments": "{}"}}]'],
             0,
             id="no content but a tool call",
         ),
         pytest.param(
             {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
-            ["assistant", '{"name":"f","arguments":"{}"}'],
+            ["assistant", '{"name": "f", "arguments": "{}"}'],
             0,
             id="no content but a function call",
         ),

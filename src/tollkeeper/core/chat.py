@@ -1,35 +1,106 @@
 """Chat orders: what of a request body is priced, and the body as it goes on to a provider.
 
 Rules of this file
-1. What is priced is what is sent. A body that two readers could read differently (a parameter that stands twice, a
-   number out of range, text that is not UTF-8) is refused.
+1. What is priced is what is sent. A body that two readers could read differently (a parameter that stands twice, or in
+   another case, a number out of range, text that is not UTF-8) is refused.
 2. We validate what we price. Every other field passes through, byte for byte.
 3. Base64 is never counted as text: images, audio and files are held for by the catalog's figure.
+4. What a body costs to read is bounded by its size and by how many strings it has, not by the caller's imagination.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 import msgspec
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from tollkeeper.core import tokens
 from tollkeeper.core.errors import InvalidParameter, MalformedBody, MissingParameter
 
 CHOICES_MOST = 128
 TOKENS_MOST = 10**9
+NAMES_MOST = 256
+# Of strings, in the whole body: some fifty thousand messages or parts of messages.
+QUOTES_MOST = 400_000
+FULLY_READ_BYTES_MOST = 1024 * 1024
 # The vendor's own framing: each message, and the beginning of the answer.
 MESSAGE_TOKENS = 3
 ANSWER_TOKENS = 3
-
 # Kinds of content parts that are text, each in a field of its own name.
 TEXT_PARTS = ("text", "refusal")
+
+WholeNumber = Annotated[int, Meta(ge=1, le=TOKENS_MOST)]
+
+
+class Part(msgspec.Struct):
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+class Message(msgspec.Struct):
+    role: str
+    content: str | list[Part] | None = None
+    name: str | None = None
+    tool_calls: Raw = Raw()
+    function_call: Raw = Raw()
+
+    @property
+    def parts(self) -> list[Part]:
+        return self.content if isinstance(self.content, list) else []
+
+    def texts(self) -> Iterator[str]:
+        """Everything that the provider will count."""
+        yield self.role
+        if self.name is not None:
+            yield self.name
+        if isinstance(self.content, str):
+            yield self.content
+        for part in self.parts:
+            yield from (text for text in (part.text, part.refusal) if text is not None)
+        for calls in (self.tool_calls, self.function_call):
+            if bytes(calls) not in {b"", b"null"}:
+                yield bytes(calls).decode()
+
+
+class StreamOptions(msgspec.Struct):
+    include_usage: bool | None = None
+
+
+class Asked(msgspec.Struct):
+    """The fields of a body that are priced."""
+
+    model: str | None = None
+    messages: list[Message] | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: Annotated[int, Meta(ge=1, le=CHOICES_MOST)] | None = None
+    max_tokens: WholeNumber | None = None
+    max_completion_tokens: WholeNumber | None = None
+
+
+# How msgspec says where in a body something is wrong, and what of that callers are told to send instead.
+_PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
+WANTED = {
+    "model": "must be the id of a model",
+    "messages": "must be an array of at least one message",
+    "stream": "must be true or false",
+    "stream_options": "must be an object",
+    "stream_options.include_usage": "must be true or false",
+    "n": f"must be a whole number from 1 to {CHOICES_MOST}",
+    "max_tokens": f"must be a whole number from 1 to {TOKENS_MOST:,}",
+    "max_completion_tokens": f"must be a whole number from 1 to {TOKENS_MOST:,}",
+}
+WANTED_IN_MESSAGES = "must be a message with a role and a content: a text, or an array of parts that have a type"
 
 _NAME = re.compile(rb'\s*[{,]\s*"(?:[^"\\]|\\.)*"\s*:\s*')
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder().decode
+decode_asked = msgspec.json.Decoder(Asked).decode
 decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class ChatOrder(msgspec.Struct, kw_only=True):
@@ -64,34 +135,64 @@ class ChatOrder(msgspec.Struct, kw_only=True):
 
 
 def read_chat(body: bytes) -> ChatOrder:
-    asked, fields = _read_json(body)
-    messages = _messages(asked)
-    options = _stream_options(asked)
-    limits = [_whole_number(asked, name, TOKENS_MOST) for name in ("max_completion_tokens", "max_tokens")]
-    given = [limit for limit in limits if limit is not None]
-    texts = (*(text for message in messages for text in _texts_of(message)), *_schemas(fields))
+    fields = _read_fields(body)
+    asked = _read_asked(body)
+    if asked.model is None:
+        raise MissingParameter("model")
+    if not asked.model:
+        raise InvalidParameter("model", WANTED["model"])
+    if asked.messages is None:
+        raise MissingParameter("messages")
+    if not asked.messages:
+        raise InvalidParameter("messages", WANTED["messages"])
+    limits = [limit for limit in (asked.max_tokens, asked.max_completion_tokens) if limit is not None]
     return ChatOrder(
-        model=_model(asked),
-        stream=_flag(asked, "stream"),
-        wants_usage=_flag(options, "include_usage", within="stream_options."),
-        n=_whole_number(asked, "n", CHOICES_MOST) or 1,
-        max_output_tokens=max(given, default=None),
-        media_parts=sum(map(_media_parts, messages)),
-        framing_tokens=ANSWER_TOKENS + sum(MESSAGE_TOKENS + ("name" in message) for message in messages),
-        texts=texts,
+        model=asked.model,
+        stream=bool(asked.stream),
+        wants_usage=bool(asked.stream_options and asked.stream_options.include_usage),
+        n=asked.n or 1,
+        max_output_tokens=max(limits, default=None),
+        media_parts=sum(part.type not in TEXT_PARTS for message in asked.messages for part in message.parts),
+        framing_tokens=ANSWER_TOKENS + sum(MESSAGE_TOKENS + (message.name is not None) for message in asked.messages),
+        texts=(*(text for message in asked.messages for text in message.texts()), *_schemas(fields)),
         fields=fields,
         body=body,
     )
 
 
-def _read_json(body: bytes) -> tuple[dict[str, object], dict[str, Raw]]:
+def _read_fields(body: bytes) -> dict[str, Raw]:
+    if body.count(b'"') - body.count(b'\\"') > QUOTES_MOST:
+        raise MalformedBody("The request body has too many messages or parts. Send fewer.")
     try:
-        asked, fields = decode(body), decode_fields(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        body.isascii() or str(body, "utf-8")
+        fields = decode_fields(body)
+        for value in fields.values():
+            # Looked at to the last number, unless that would take long.
+            if len(memoryview(value)) <= FULLY_READ_BYTES_MOST:
+                decode(value)
+    except NOT_READ:
         raise MalformedBody from None
+    if len(fields) > NAMES_MOST:
+        raise MalformedBody("The request body has too many parameters. Send those that the protocol knows.")
     if not _each_stands_once(body, fields):
         raise MalformedBody("A parameter stands twice in the request body. Send each once.")
-    return asked, fields
+    priced = Asked.__struct_fields__
+    if any(name not in priced and name.casefold() in priced for name in fields):
+        raise MalformedBody(f"Parameters are written in small letters: {', '.join(priced)}.")
+    return fields
+
+
+def _read_asked(body: bytes) -> Asked:
+    try:
+        return decode_asked(body)
+    except msgspec.ValidationError as problem:
+        place = _PLACE.search(str(problem))
+        if place is None:
+            raise MalformedBody from None
+        param = place["place"]
+        raise InvalidParameter(param, WANTED.get(param, WANTED_IN_MESSAGES)) from None
+    except NOT_READ:
+        raise MalformedBody from None
 
 
 def _each_stands_once(body: bytes, fields: Mapping[str, Raw]) -> bool:
@@ -109,74 +210,8 @@ def _each_stands_once(body: bytes, fields: Mapping[str, Raw]) -> bool:
     return body[at:].strip().removeprefix(b"{").strip() == b"}"
 
 
-def _model(asked: Mapping[str, object]) -> str:
-    model = asked.get("model")
-    if model is None:
-        raise MissingParameter("model")
-    if not isinstance(model, str) or not model:
-        raise InvalidParameter("model", "must be the id of a model")
-    return model
-
-
-def _messages(asked: Mapping[str, object]) -> list[dict[str, object]]:
-    messages = asked.get("messages")
-    if messages is None:
-        raise MissingParameter("messages")
-    if not isinstance(messages, list) or not messages:
-        raise InvalidParameter("messages", "must be an array of at least one message")
-    for place, message in enumerate(messages):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise InvalidParameter(f"messages[{place}]", "must be an object with a role and a content")
-        content = message.get("content")
-        parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
-        if not parts and not isinstance(content, str | None):
-            raise InvalidParameter(f"messages[{place}].content", "must be a text, or an array of content parts")
-    return messages
-
-
-def _texts_of(message: Mapping[str, object]) -> Iterator[str]:
-    """Every text of a message that the provider will count."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    said = (part.get(name) for part in parts for name in TEXT_PARTS)
-    for text in (message["role"], message.get("name"), *said):
-        if isinstance(text, str):
-            yield text
-    for name in ("tool_calls", "function_call"):
-        if message.get(name) is not None:
-            yield encode(message[name]).decode()
-
-
-def _media_parts(message: Mapping[str, object]) -> int:
-    content = message.get("content")
-    return sum(part.get("type") not in TEXT_PARTS for part in content) if isinstance(content, list) else 0
-
-
 def _schemas(fields: Mapping[str, Raw]) -> Iterator[str]:
     """Descriptions of tools and of the answer's form are input too."""
     for name in ("tools", "functions", "response_format"):
         if name in fields:
             yield bytes(fields[name]).decode()
-
-
-def _flag(asked: Mapping[str, object], name: str, *, within: str = "") -> bool:
-    value = asked.get(name)
-    if not isinstance(value, bool | None):
-        raise InvalidParameter(within + name, "must be true or false")
-    return bool(value)
-
-
-def _stream_options(asked: Mapping[str, object]) -> dict[str, object]:
-    options = asked.get("stream_options")
-    if not isinstance(options, dict | None):
-        raise InvalidParameter("stream_options", "must be an object")
-    return options or {}
-
-
-def _whole_number(asked: Mapping[str, object], name: str, most: int) -> int | None:
-    value = asked.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise InvalidParameter(name, f"must be a whole number from 1 to {most:,}")
-    return value

@@ -2,7 +2,7 @@
 
     GatewayError
     ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
-    │                               InvalidParameter · CompressedBody · SlowBody · ProviderRejected
+    │                               InvalidParameter · CompressedBody · SlowBody · LoopDetected · ProviderRejected
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
     ├── Forbidden             403   AccountDisabled · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
@@ -93,6 +93,12 @@ class SlowBody(BadRequest):
     """The request body did not arrive in time. Check the connection, then send it again."""
 
     code = "slow_body"
+
+
+class LoopDetected(BadRequest):
+    """This call was sent by this very service: one of its provider accounts has its own address for a base address."""
+
+    code = "loop_detected"
 
 
 class ProviderRejected(BadRequest):
@@ -244,7 +250,7 @@ class BodyTooLarge(GatewayError):
 
 
 class InternalFailure(GatewayError):
-    """Something failed on our side. Nothing was charged. Give support the x-request-id of this answer."""
+    """Something failed on our side. Give support the x-request-id of this answer; its receipt says what was charged."""
 
 
 class StreamBroken(InternalFailure):
@@ -303,11 +309,10 @@ class TimeLimitReached(Unavailable):
 
 
 class NodeStopping(Unavailable):
-    """This node is being stopped and could not wait any longer. What was delivered until then is charged. Send the call
-    again: another node will take it."""
+    """This node could not carry the call to its end. What was delivered until then is charged, and nothing where
+    nothing was. Send the call again: another node will take it."""
 
     code = "node_stopping"
-    should_retry = False
 
 
 class EdgeTimeout(GatewayError):

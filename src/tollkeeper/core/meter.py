@@ -109,11 +109,13 @@ class NotAnAnswer(ValueError):
 
 
 class Meter:
-    """Watches one answer: event by event, or whole."""
+    """Watches one answer of so many choices: event by event, or whole."""
 
-    __slots__ = ("_counters", "_finished", "_unwatched", "characters", "reported")
+    __slots__ = ("_choices", "_counters", "_finished", "_said_done", "_unwatched", "characters", "reported")
 
-    def __init__(self) -> None:
+    def __init__(self, choices: int = 1) -> None:
+        self._choices = choices
+        self._said_done = False
         self._counters: dict[int, TokenCounter] = {}
         self._finished: set[int] = set()
         self._unwatched: list[Choice] = []
@@ -129,12 +131,14 @@ class Meter:
 
     @property
     def finished(self) -> bool:
-        """Whether every choice that began has given its reason to end."""
-        return bool(self._finished) and self._finished >= self._counters.keys()
+        """Whether every choice has given its reason to end; once the provider says that it is done, all that began."""
+        wanted = 1 if self._said_done else self._choices
+        return len(self._finished) >= wanted and self._finished >= self._counters.keys()
 
     def read_event(self, data: bytes) -> Event:
         """Watch the next event of a streamed answer."""
         if data == b"[DONE]":
+            self._said_done = True
             return Event.DONE
         try:
             answer = _decode(data)

@@ -34,7 +34,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
             terms.append(f"{usage.cached_tokens} cached × {multiplier(price.cached)}")
         terms.append(f"{usage.output_tokens} output × {multiplier(price.completion)}")
         factors = f"{multiplier(self.rate.group)} group × {multiplier(price.model)} model"
-        return f"{factors} × ({' + '.join(terms)}) = {quota_text(self.rate.charge(usage))} quota"
+        priced = self.rate.charge(usage)
+        bounded = f", at most the {quota_text(self.held)} held" if self.charged < priced else ""
+        return f"{factors} × ({' + '.join(terms)}) = {quota_text(priced)} quota{bounded}"
 
     @property
     def explanation(self) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-EVENT_BYTES_MOST = 8 * 1024 * 1024
+EVENT_BYTES_MOST = 4 * 1024 * 1024
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"

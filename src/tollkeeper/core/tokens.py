@@ -4,7 +4,8 @@ Rules of this file
 1. Text is only text: what looks like a special token is counted as the characters it is.
 2. A stream, or a long text, is counted in pieces cut where the encoding splits in any case, so the sum is the count of
    the whole. Where 16 KB hold no such place (no space, no punctuation, no change from digit to letter) it is cut all
-   the same, and the sum may be off by a few tokens for each such cut, mostly upwards.
+   the same, and the sum may be off by a few tokens for each such cut, mostly upwards. Of a single part of more than
+   64 KB the rest is estimated.
 3. Memory stays flat however long a stream is.
 """
 
@@ -17,6 +18,9 @@ from typing import Protocol, cast
 FOLD_CHARACTERS = 4_096
 CUT_CHARACTERS = 16_384
 SLICED_CHARACTERS = 2 * CUT_CHARACTERS
+# In one part of a stream; of more, the rest is estimated.
+FED_CHARACTERS_MOST = 65_536
+CHARACTERS_PER_TOKEN = 4
 # Many small strings take ten times the room of their text.
 PARTS_MOST = 32
 
@@ -53,6 +57,10 @@ class TokenCounter:
         self._fold_at = FOLD_CHARACTERS
 
     def feed(self, text: str) -> None:
+        if len(text) > FED_CHARACTERS_MOST:
+            # Nobody writes so much in one breath; counting it would keep everybody else waiting.
+            text, rest = text[:FED_CHARACTERS_MOST], len(text) - FED_CHARACTERS_MOST
+            self._counted += -(-rest // CHARACTERS_PER_TOKEN)
         self._parts.append(text)
         self._waiting += len(text)
         if self._waiting >= self._fold_at:

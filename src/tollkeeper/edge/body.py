@@ -1,4 +1,4 @@
-"""Request bodies: read whole, within bounds of size, time and what the process reads at once."""
+"""Request bodies: read whole, within bounds of size, time and what the process has in hand at once."""
 
 import asyncio
 from typing import TypeVar
@@ -21,12 +21,19 @@ Decoded = TypeVar("Decoded")
 
 
 class BodyReader:
-    """Reads bodies for one worker process and keeps count of the bytes in reading."""
+    """Reads bodies for one worker process and keeps count of the bytes in hand."""
 
     def __init__(self, *, reading_bytes_most: int, seconds_most: float) -> None:
         self._reading_bytes_most = reading_bytes_most
         self._seconds_most = seconds_most
         self._reading_bytes = 0
+
+    def kept(self, exchange: Exchange, *, limit_bytes: int) -> "KeptBody":
+        """A body that stays in hand after it was read, until it is let go."""
+        return KeptBody(self, exchange, limit_bytes)
+
+    def add(self, size_bytes: int) -> None:
+        self._reading_bytes += size_bytes
 
     async def read(self, exchange: Exchange, *, limit_bytes: int) -> bytes:
         """The whole body. Too large is refused before it is read, where the length is announced."""
@@ -63,6 +70,26 @@ class BodyReader:
                 raise TooMuchInReading
             if not message.get("more_body", False):
                 return
+
+
+class KeptBody:
+    """One body, counted for as long as somebody needs it."""
+
+    def __init__(self, bodies: BodyReader, exchange: Exchange, limit_bytes: int) -> None:
+        self._bodies = bodies
+        self._exchange = exchange
+        self._limit_bytes = limit_bytes
+        self._size_bytes = 0
+
+    async def read(self) -> bytes:
+        body = await self._bodies.read(self._exchange, limit_bytes=self._limit_bytes)
+        self._size_bytes = len(body)
+        self._bodies.add(self._size_bytes)
+        return body
+
+    def let_go(self) -> None:
+        self._bodies.add(-self._size_bytes)
+        self._size_bytes = 0
 
 
 def decode_json(body: bytes, into: type[Decoded]) -> Decoded:

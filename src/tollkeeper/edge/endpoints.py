@@ -24,6 +24,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     bodies: BodyReader
     owned_by: str
     keep_alive_seconds: float
+    loop_mark: str
 
 
 class KeyBody(msgspec.Struct):

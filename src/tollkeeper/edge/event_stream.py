@@ -1,12 +1,15 @@
 """A streamed answer on its way out: server-sent events, kept alive while nothing comes, given up when nothing goes."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from tollkeeper.core.sse import KEEP_ALIVE
 from tollkeeper.edge.exchange import ANY_ORIGIN, Exchange, Header
 
+# For the last bytes of a stream, and for a comment that is on its way.
+LAST_WORDS_SECONDS = 5.0
 # How often, within the time after which silence is broken, it is looked whether there is silence.
 LOOKS = 4
 
@@ -43,8 +46,8 @@ class EventStream:
             self.sent_bytes += len(events)
             self._quiet_since = self._loop.time()
 
-    @contextmanager
-    def kept_alive(self, give_up: Callable[[], None]) -> Iterator[None]:
+    @asynccontextmanager
+    async def kept_alive(self, give_up: Callable[[], None]) -> AsyncIterator[None]:
         """While this is open, a comment goes out whenever it was quiet for long. A client that takes nothing for very
         long is given up."""
 
@@ -61,3 +64,12 @@ class EventStream:
             yield
         finally:
             self._timer.cancel()
+            # What has begun to go out goes out before anything else does.
+            if self._beat is not None:
+                await asyncio.wait({self._beat}, timeout=LAST_WORDS_SECONDS)
+
+    async def write_last(self, events: bytes) -> None:
+        """End the stream, unless its client does not take even that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                await self.write(events, last=True)

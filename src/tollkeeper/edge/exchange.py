@@ -16,6 +16,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+JSON: tuple[Header, ...] = ((b"content-type", b"application/json"),)
 # Browser clients are real clients: every answer of the API may be read from any origin.
 ANY_ORIGIN: tuple[Header, ...] = (
     (b"access-control-allow-origin", b"*"),
@@ -91,7 +92,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     body: bytes
     status: int = 200
-    headers: tuple[Header, ...] = ((b"content-type", b"application/json"),)
+    headers: tuple[Header, ...] = JSON
 
     @property
     def body_bytes(self) -> int:

@@ -28,7 +28,7 @@ class Stopping:
         self.begun = False
         self._running = running
         self._drain_seconds = drain_seconds
-        self._end_calls: asyncio.TimerHandle | None = None
+        self._overdue = asyncio.Event()
 
     def listen(self) -> None:
         """From now on, SIGTERM comes here."""
@@ -40,7 +40,13 @@ class Stopping:
     def begin(self) -> None:
         if not self.begun:
             self.begun = True
-            self._end_calls = asyncio.get_running_loop().call_later(self._drain_seconds, self._running.end_all)
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._drain_seconds, self._running.end_all)
+            loop.call_later(self._drain_seconds + LAST_WORDS_SECONDS, self._overdue.set)
+
+    async def wait_until_overdue(self) -> None:
+        """Calls have had their time and their last words, and the server still does not say that it ended."""
+        await self._overdue.wait()
 
     async def finish(self) -> None:
         """Wait for calls whose callers are gone: the server knows nothing of those."""
@@ -62,6 +68,13 @@ async def lifespan(life: AbstractAsyncContextManager[object], stopping: Stopping
     async with life:
         stopping.listen()
         await send({"type": "lifespan.startup.complete"})
-        await receive()
+        shutdown = asyncio.ensure_future(receive())
+        overdue = asyncio.ensure_future(stopping.wait_until_overdue())
+        await asyncio.wait({shutdown, overdue}, return_when=asyncio.FIRST_COMPLETED)
+        overdue.cancel()
         await stopping.finish()
+    if not shutdown.done():
+        # The server waits for a client that does not read. The books are closed, and nobody else is waited for.
+        log.warning("a client does not take the end of its answer; the process ends without it")
+        os._exit(0)
     await send({"type": "lifespan.shutdown.complete"})

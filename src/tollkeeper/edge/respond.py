@@ -22,7 +22,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.edge import shapes
 from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import Exchange, Header, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.exchange import JSON, Exchange, Header, Receive, Reply, Scope, Send, Sent
 from tollkeeper.edge.routes import CURRENT, RouteTable, Style
 from tollkeeper.steady import without_content
 
@@ -142,7 +142,7 @@ async def _send(exchange: Exchange, reply: Reply) -> None:
 
 def _refused(exchange: Exchange, style: Style, refusal: GatewayError) -> Reply:
     exchange.code = refusal.code
-    headers = (*Reply(b"").headers, *style.headers, *_refusal_headers(refusal))
+    headers = (*JSON, *style.headers, *_refusal_headers(refusal))
     return Reply(style.error(refusal), style.status(refusal), headers)
 
 

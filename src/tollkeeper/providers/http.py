@@ -3,12 +3,13 @@
 Rules of this file
 1. Nothing comes from the environment: no proxy, cookie, redirect or decoding that was not asked for.
 2. A call that ends early, for whatever reason, closes its connection. One that was read to its end gives it back.
-3. A request is sent again once, where it went out on a kept connection that closed before an answer began.
+3. A request is sent again only where it went out on a kept connection that closed before an answer began.
    On a connection of its own a provider may have acted on it: that is never sent again.
 """
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Final
 
@@ -19,6 +20,8 @@ from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 
 # Less than providers keep a connection without traffic, so that it is mostly we who let go of it.
 KEPT_SECONDS: Final = 15.0
+# How often it is looked whether a connection that says nothing is still there.
+LOOK_SECONDS: Final = 1.0
 NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
 CUT_OFF: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
@@ -69,15 +72,16 @@ class HttpUpstream:
             raise UpstreamFailed(Failure.BROKEN) from error
 
     async def _send(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
-        connection = SimpleNamespace(kept=False, on_sent=request.on_sent)
-        try:
-            return await self._post(request, connection)
-        except NOT_CONNECTED:
-            raise
-        except CUT_OFF:
-            if not connection.kept:
+        while True:
+            connection = SimpleNamespace(kept=False, on_sent=request.on_sent)
+            try:
+                return await self._post(request, connection)
+            except NOT_CONNECTED:
                 raise
-        return await self._post(request, connection)
+            except CUT_OFF:
+                # Each that fails is gone from those that are kept, so this ends with a new one at the latest.
+                if not connection.kept:
+                    raise
 
     async def _post(self, request: UpstreamRequest, connection: SimpleNamespace) -> aiohttp.ClientResponse:
         return await self._client.post(
@@ -100,7 +104,7 @@ class HttpAnswer:
         self.status = response.status
         self._response = response
         self._read = response.content.readany
-        self._silence = Silence(idle_seconds)
+        self._silence = Silence(idle_seconds, lambda: is_closed(response))
 
     def header(self, name: str) -> str | None:
         return self._response.headers.get(name)
@@ -114,8 +118,9 @@ class HttpAnswer:
             raise UpstreamFailed(Failure.BROKEN) from error
         except asyncio.CancelledError:
             await self.close()
-            if self._silence.was_the_only_reason():
-                raise UpstreamFailed(Failure.STALLED) from None
+            failure = self._silence.only_reason()
+            if failure is not None:
+                raise UpstreamFailed(failure) from None
             raise
         self._silence.end()
         return piece
@@ -126,21 +131,22 @@ class HttpAnswer:
 
 
 class Silence:
-    """Cancels a read that waits too long. One timer looks after many reads: one for each would double their cost."""
+    """Cancels a read that waits in vain. One timer looks after many reads: one for each would double their cost."""
 
-    def __init__(self, most_seconds: float) -> None:
+    def __init__(self, most_seconds: float, is_closed: Callable[[], bool]) -> None:
         self._most_seconds = most_seconds
+        self._is_closed = is_closed
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.Task[object] | None = None
         self._since = 0.0
-        self._cancelled = False
+        self._failure: Failure | None = None
 
     def begin(self) -> None:
         self._since = self._loop.time()
         self._reader = asyncio.current_task(self._loop)
         if self._timer is None:
-            self._timer = self._loop.call_later(self._most_seconds, self._look)
+            self._timer = self._loop.call_later(min(LOOK_SECONDS, self._most_seconds), self._look)
 
     def end(self) -> None:
         self._reader = None
@@ -149,18 +155,26 @@ class Silence:
         if self._timer is not None:
             self._timer.cancel()
 
-    def was_the_only_reason(self) -> bool:
-        return self._cancelled and self._reader is not None and self._reader.uncancel() == 0
+    def only_reason(self) -> Failure | None:
+        """What ended a read that was cancelled, if nobody else wanted it to end."""
+        return self._failure if self._reader is not None and self._reader.uncancel() == 0 else None
 
     def _look(self) -> None:
         self._timer = None
         if self._reader is None:
             return
         left_seconds = self._since + self._most_seconds - self._loop.time()
-        if left_seconds > 0:
-            self._timer = self._loop.call_later(left_seconds, self._look)
+        if left_seconds <= 0 or self._is_closed():
+            self._failure = Failure.STALLED if left_seconds <= 0 else Failure.BROKEN
+            self._reader.cancel()
         else:
-            self._cancelled = self._reader.cancel()
+            self._timer = self._loop.call_later(min(LOOK_SECONDS, left_seconds), self._look)
+
+
+def is_closed(response: aiohttp.ClientResponse) -> bool:
+    """Garbled framing closes a connection without a word to whoever reads from it."""
+    connection = response.connection
+    return connection is not None and (connection.transport is None or connection.transport.is_closing())
 
 
 def watching() -> aiohttp.TraceConfig:

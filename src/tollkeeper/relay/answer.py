@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.chat import ChatOrder
-from tollkeeper.core.errors import GatewayError, InsufficientQuota, ProviderUnavailable, StreamBroken
+from tollkeeper.core.errors import GatewayError, InsufficientQuota, NodeStopping, ProviderUnavailable, StreamBroken
 from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.money import Quota
 from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
@@ -36,15 +36,22 @@ class Answer(ABC):
     streamed: bool
 
     def __init__(
-        self, call: Call, order: ChatOrder, bill: Bill, open_upstream: Callable[[], Awaitable[UpstreamAnswer]]
+        self,
+        call: Call,
+        order: ChatOrder,
+        bill: Bill,
+        open_upstream: Callable[[], Awaitable[UpstreamAnswer]],
+        drain_seconds: float,
     ) -> None:
-        self.meter = Meter()
+        """`drain_seconds`: how long an answer is heard on whose caller has left."""
+        self.meter = Meter(order.n)
         # How the provider's answer ended; None while it has not.
         self.ending: Ending | None = None
         self._call = call
         self._order = order
         self._bill = bill
         self._open_upstream = open_upstream
+        self._drain_seconds = drain_seconds
         self._upstream: UpstreamAnswer | None = None
 
     @abstractmethod
@@ -55,10 +62,14 @@ class Answer(ABC):
     def client_left(self) -> None:
         """Nobody listens any more."""
 
+    def client_stuck(self) -> None:
+        """The client is there and takes nothing: as good as gone, and in the way of whoever would read on."""
+        self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
+
     @property
     def charged(self) -> Quota:
         """What an answer costs that has come to its end."""
-        return self._bill.charge(self.ending or Ending.REFUSED, self.meter).amount
+        return self._bill.charge(self.ending or Ending.REFUSED, self.meter, complete=True).amount
 
     async def close(self) -> None:
         if self._upstream is not None:
@@ -73,6 +84,7 @@ class Answer(ABC):
                 self.ending = Ending.REFUSED
                 raise
             self._order.forget_content()
+            self._call.let_go_of_body()
         return self._upstream
 
 
@@ -106,9 +118,14 @@ class StreamedAnswer(Answer):
     streamed = True
 
     def __init__(
-        self, call: Call, order: ChatOrder, bill: Bill, open_upstream: Callable[[], Awaitable[UpstreamAnswer]]
+        self,
+        call: Call,
+        order: ChatOrder,
+        bill: Bill,
+        open_upstream: Callable[[], Awaitable[UpstreamAnswer]],
+        drain_seconds: float,
     ) -> None:
-        super().__init__(call, order, bill, open_upstream)
+        super().__init__(call, order, bill, open_upstream, drain_seconds)
         self._splitter = EventSplitter()
         self._begun = False
         self._stopped = False
@@ -125,11 +142,11 @@ class StreamedAnswer(Answer):
         return b""
 
     def client_left(self) -> None:
-        if self.ending is not None:
+        if self.ending is not None or self._call.ended_as is not None:
             return
         if self._bill.drained_when_client_leaves:
             self._call.goes_on(Ending.CLIENT_LEFT)
-            self._call.end_later(self._bill.longest_seconds, Ending.CLIENT_LEFT)
+            self._call.end_later(self._drain_seconds, Ending.CLIENT_LEFT)
         else:
             self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
@@ -158,7 +175,7 @@ class StreamedAnswer(Answer):
         passed = []
         for event in self._splitter.feed(piece or b"\n\n"):
             data = data_of(event)
-            if data is None:
+            if not data:
                 continue
             kind = self.meter.read_event(data)
             if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
@@ -178,15 +195,22 @@ class StreamedAnswer(Answer):
     async def _stay_covered(self) -> None:
         """Hold more before more is delivered than the hold covers."""
         self._bill.note_progress(lambda: self.meter.output_tokens)
-        covered = self._bill.covered_tokens
-        if covered is None or self.meter.characters < self._look_at_characters:
+        if self.meter.characters < self._look_at_characters:
             return
-        used = self.meter.output_tokens
-        if used >= covered:
-            try:
-                await self._bill.extend(used)
-            except InsufficientQuota:
-                self.ending = Ending.QUOTA_RAN_OUT
-                raise
-        else:
+        used, covered = self.meter.output_tokens, self._bill.covered_tokens
+        if used < covered:
             self._look_at_characters = self.meter.characters + max(LOOK_CHARACTERS_LEAST, (covered - used) // 2)
+            return
+        try:
+            await self._bill.extend(used)
+        except InsufficientQuota:
+            self.ending = Ending.QUOTA_RAN_OUT
+            raise
+        except GatewayError as problem:
+            # Whatever it was that our own books could not do: the caller is told what that means for this answer.
+            self.ending = Ending.NODE_STOPPED
+            raise NodeStopping from problem
+
+
+def answer_to(order: ChatOrder) -> type[Answer]:
+    return StreamedAnswer if order.stream else WholeAnswer

@@ -9,9 +9,10 @@ Rules of this file
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from tollkeeper.core.catalog import Offer
 from tollkeeper.core.charge import Charge, Ending, Seen, UsageSource, charge, plausible
-from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.errors import (
     AccountInDebt,
     AccountShort,
@@ -20,6 +21,7 @@ from tollkeeper.core.errors import (
     KeyBudgetExceeded,
     KeyShort,
     KeyUnknown,
+    NodeStopping,
     Unavailable,
     WorkerFenced,
 )
@@ -31,13 +33,13 @@ from tollkeeper.core.quote import Ask, expected, most_output_tokens, quote
 from tollkeeper.ports import Extension, HoldOrder, Ledger, Outcome, Progress, Settlement, Verdict
 from tollkeeper.relay.call import Call
 
-# A hold outlives the longest call by this much before anybody else may settle it.
-GRACE_SECONDS = 60
 CHECKPOINT_SECONDS = 5.0
-# How long a stream waits for a database that is away before it ends for want of quota.
+# How long a stream waits for a database that is away before it is ended, and how often it asks.
 EXTENSION_PATIENCE_SECONDS = 60.0
-# Text longer than this is counted in a thread: it takes more than half a millisecond.
-COUNT_IN_THREAD_CHARACTERS = 12_000
+EXTENSION_RETRY_SECONDS = 0.25
+# A provider may count otherwise than we do: an answer within its cap is not broken off for a few tokens' difference.
+CAP_SLACK_TOKENS = 64
+CAP_SLACK_PART = 8
 
 SHORT: Mapping[Outcome, type[InsufficientQuota]] = {
     Outcome.ACCOUNT_SHORT: AccountShort,
@@ -54,26 +56,20 @@ HAS = {
 
 
 async def open_bill(
-    call: Call, caller: KeyRecord, order: ChatOrder, offer: Offer, ledger: Ledger, *, longest_seconds: int
+    call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, hold_seconds: int
 ) -> "Bill":
-    """Count what is asked and hold quota for it. Raise what stands against that."""
-    part_tokens = offer.model.limits.hold_part_tokens
-    if order.characters > COUNT_IN_THREAD_CHARACTERS:
-        input_tokens = await asyncio.to_thread(order.input_tokens, part_tokens=part_tokens)
-    else:
-        input_tokens = order.input_tokens(part_tokens=part_tokens)
-    ask = Ask(input_tokens=input_tokens, max_output_tokens=order.max_output_tokens, n=order.n)
-    bill = Bill(call, caller, ask, offer, ledger, longest_seconds=longest_seconds)
+    """Hold quota for what is asked. Raise what stands against that."""
+    bill = Bill(call, caller, ask, offer, ledger, hold_seconds=hold_seconds)
     await bill.hold()
     return bill
 
 
 class Bill:
     def __init__(
-        self, call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, longest_seconds: int
+        self, call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, hold_seconds: int
     ) -> None:
         self._call = call
-        self.longest_seconds = longest_seconds
+        self._hold_seconds = hold_seconds
         self._caller = caller
         self._ask = ask
         self._offer = offer
@@ -85,21 +81,18 @@ class Bill:
         self._checkpoint: asyncio.Future[bool] | None = None
 
     @property
-    def covered_tokens(self) -> int | None:
-        """The output that the hold covers; None where it covers all that the provider may send."""
+    def covered_tokens(self) -> int:
+        """The output up to which no more has to be held."""
         limits = self._offer.model.limits
-        if self._ask.max_output_tokens is not None or self._covered_tokens >= limits.max_output_tokens * self._ask.n:
-            return None
+        capped = self._ask.max_output_tokens is not None
+        if capped or self._covered_tokens >= limits.max_output_tokens * self._ask.n:
+            return self._covered_tokens + self._covered_tokens // CAP_SLACK_PART + CAP_SLACK_TOKENS
         return self._covered_tokens
 
     @property
     def drained_when_client_leaves(self) -> bool:
         """What a model thinks without saying is known only from the report at the end of its answer."""
         return self._offer.model.limits.hidden_reasoning
-
-    @property
-    def _hold_seconds(self) -> int:
-        return self.longest_seconds + GRACE_SECONDS
 
     async def hold(self) -> None:
         order = HoldOrder(
@@ -116,9 +109,20 @@ class Bill:
             raise self._refusal(verdict, f"this call needs {usd_exact(self._held)} USD{self._advice(verdict)}")
 
     async def extend(self, output_tokens: int) -> None:
-        """Hold for what has come already, and as much more as a call of this model is expected to need."""
-        step = self._offer.model.limits.hold_output_tokens * self._ask.n
-        more_tokens = output_tokens - self._covered_tokens + step
+        """Hold for what has come already, and as much more as a call of this model is expected to need, or as there is
+        quota for."""
+        owed_tokens = max(0, output_tokens - self._covered_tokens)
+        step_tokens = self._offer.model.limits.hold_output_tokens * self._ask.n
+        verdict = await self._extend_by(owed_tokens + step_tokens)
+        if not verdict.granted and verdict.outcome is not Outcome.DEBT:
+            fits = most_output_tokens(verdict.available, Ask(input_tokens=0), self._offer.rate) or 0
+            if fits > owed_tokens:
+                verdict = await self._extend_by(min(fits, owed_tokens + step_tokens))
+        if not verdict.granted:
+            more = usd_exact(self._offer.rate.ceiling(Usage(0, step_tokens)))
+            raise self._refusal(verdict, f"this answer would need {more} USD more to go on")
+
+    async def _extend_by(self, more_tokens: int) -> Verdict:
         amount = self._offer.rate.ceiling(Usage(0, more_tokens))
         extension = Extension(
             request_id=self._call.request_id,
@@ -129,11 +133,11 @@ class Bill:
             seconds=self._hold_seconds,
         )
         verdict = await self._extend_patiently(extension)
-        if not verdict.granted:
-            raise self._refusal(verdict, f"this answer would need {usd_exact(amount)} USD more to go on")
-        self._extensions += 1
-        self._held = Quota(self._held + amount)
-        self._covered_tokens += more_tokens
+        if verdict.granted:
+            self._extensions += 1
+            self._held = Quota(self._held + amount)
+            self._covered_tokens += more_tokens
+        return verdict
 
     def note_progress(self, output_tokens: Callable[[], int]) -> None:
         """Every few seconds, tell ledger and journal how far the call has come."""
@@ -148,13 +152,21 @@ class Bill:
         self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
         self._checkpoint.add_done_callback(self._hear_of_checkpoint)
 
-    def charge(self, ending: Ending, meter: Meter) -> Charge:
-        """What the call costs if it ends like this. Its output is counted only where nothing usable is reported."""
+    def charge(self, ending: Ending, meter: Meter, *, complete: bool) -> Charge:
+        """What the call costs if it ends like this. A report is the last word on an answer that is `complete`; on any
+        other it may be an early one, and what was counted since is not given away."""
         most_tokens = self._offer.model.limits.context_tokens * self._ask.n
         reported = meter.reported if meter.reported and plausible(meter.reported, most_tokens) else None
-        output_tokens = 0 if reported else meter.output_tokens
-        seen = Seen(reported=reported, counted=Usage(self._ask.input_tokens, output_tokens))
-        return charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
+        output_tokens = 0 if reported and complete else min(meter.output_tokens, most_tokens)
+        if reported and reported.output_tokens < output_tokens:
+            seen = Seen(counted=Usage(reported.input_tokens, output_tokens, reported.cached_tokens))
+        else:
+            seen = Seen(reported=reported, counted=Usage(self._ask.input_tokens, output_tokens))
+        due = charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
+        if ending is Ending.QUOTA_RAN_OUT:
+            # Who was told that the quota is at its end owes nothing beyond it.
+            return msgspec.structs.replace(due, amount=min(due.amount, self._held))
+        return due
 
     def settle(self, due: Charge, ending: Ending, attempts: Sequence[Mapping[str, object]]) -> None:
         self._ledger.settle(self._settlement(due, ending, attempts))
@@ -170,13 +182,14 @@ class Bill:
             except Unavailable:
                 if loop.time() > give_up_at:
                     raise
+                await asyncio.sleep(EXTENSION_RETRY_SECONDS)
 
     def _hear_of_checkpoint(self, done: "asyncio.Future[bool]") -> None:
         self._checkpoint = None
         # One that did not arrive is no harm: the stream goes on, and so will the next.
         arrived = not done.cancelled() and done.exception() is None
         if arrived and not done.result():
-            self._call.end(WorkerFenced(), Ending.NODE_STOPPED)
+            self._call.end(NodeStopping(), Ending.NODE_STOPPED)
 
     def _settlement(self, due: Charge, ending: Ending, attempts: Sequence[Mapping[str, object]]) -> Settlement:
         return Settlement(

@@ -1,8 +1,9 @@
 """A call as it came in, and the ways in which one that runs can be ended from outside."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from uuid import UUID
 
 from tollkeeper.core.addresses import Address
@@ -18,7 +19,18 @@ class ClientLeft(Exception):
 class Call:
     """Who asks what, where. The body is read only after the caller was admitted."""
 
-    __slots__ = ("_reason", "_task", "address", "admitted", "authorization", "ended_as", "read_body", "request_id")
+    __slots__ = (
+        "_reason",
+        "_task",
+        "_timers",
+        "address",
+        "admitted",
+        "authorization",
+        "ended_as",
+        "let_go_of_body",
+        "read_body",
+        "request_id",
+    )
 
     def __init__(
         self,
@@ -33,11 +45,14 @@ class Call:
         self.address = address
         self.authorization = authorization
         self.read_body = read_body
+        # Told when the body is not needed any more.
+        self.let_go_of_body: Callable[[], None] = lambda: None
         self.admitted = admitted
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
+        self._timers: list[asyncio.TimerHandle] = []
 
     def goes_on(self, ending: Ending) -> None:
         """Its caller will hear no more, but its answer is paid for and therefore heard to the end."""
@@ -50,13 +65,15 @@ class Call:
             self._reason = reason
             self._task.cancel()
 
-    @contextmanager
-    def endable(self, *, after_seconds: float | None) -> Iterator[None]:
+    @asynccontextmanager
+    async def endable(self, *, after_seconds: float | None) -> AsyncIterator[None]:
         """While this is open the call can be ended, and after that time it is."""
         self._task = asyncio.current_task()
-        timer = self.end_later(after_seconds, Ending.TIME_LIMIT) if after_seconds is not None else None
+        if after_seconds is not None:
+            self.end_later(after_seconds, Ending.TIME_LIMIT)
         try:
             yield
+            await self._absorb()
         except asyncio.CancelledError:
             if self._reason is None or self._task is None:
                 raise
@@ -64,11 +81,19 @@ class Call:
             raise self._reason from None
         finally:
             self._task = None
-            if timer is not None:
+            for timer in self._timers:
                 timer.cancel()
 
-    def end_later(self, seconds: float, ending: Ending) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(seconds, lambda: self.end(TimeLimitReached(), ending))
+    def end_later(self, seconds: float, ending: Ending) -> None:
+        timer = asyncio.get_running_loop().call_later(seconds, lambda: self.end(TimeLimitReached(), ending))
+        self._timers.append(timer)
+
+    async def _absorb(self) -> None:
+        """The call came to its own end in the very moment in which it was to be ended: that is no news any more."""
+        if self._reason is not None and self._task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            self._task.uncancel()
 
 
 class Running:
@@ -77,10 +102,14 @@ class Running:
     def __init__(self) -> None:
         self._calls: set[Call] = set()
         self._none_left = asyncio.Event()
+        self._over = False
 
     @contextmanager
     def counted(self, call: Call) -> Iterator[None]:
+        """To be opened within `endable`."""
         self._calls.add(call)
+        if self._over:
+            call.end(NodeStopping(), Ending.NODE_STOPPED)
         try:
             yield
         finally:
@@ -89,6 +118,7 @@ class Running:
                 self._none_left.set()
 
     def end_all(self) -> None:
+        self._over = True
         for call in list(self._calls):
             call.end(NodeStopping(), Ending.NODE_STOPPED)
 

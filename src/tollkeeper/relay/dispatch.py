@@ -25,6 +25,8 @@ from tollkeeper.ports import (
     Vendor,
 )
 
+LOOP_HEADER = "x-tollkeeper-loop"
+REFUSED = "refused"
 REJECTED = frozenset({400, 413, 422})
 REJECTION_BYTES_MOST = 64 * 1024
 REJECTION_SECONDS = 5.0
@@ -43,6 +45,11 @@ class Attempt(msgspec.Struct):
     def note_sent(self) -> None:
         self.sent = True
 
+    @property
+    def may_have_cost(self) -> bool:
+        """Whether the provider has the order and has not refused it."""
+        return self.sent and self.outcome != REFUSED
+
     def told(self, ending: str) -> Mapping[str, object]:
         """For the receipt; an attempt with no outcome of its own ended as its call did."""
         shown = {"account": self.account, "outcome": self.outcome or ending, "ms": _milliseconds_since(self.begun)}
@@ -51,7 +58,11 @@ class Attempt(msgspec.Struct):
 
 
 class Dispatcher:
-    def __init__(self, accounts: ProviderAccounts, vendors: Mapping[str, Vendor], upstream: Upstream) -> None:
+    def __init__(
+        self, accounts: ProviderAccounts, vendors: Mapping[str, Vendor], upstream: Upstream, *, loop_mark: str
+    ) -> None:
+        """`loop_mark` goes with every order: a call that comes in with it has come from here."""
+        self._loop_mark = loop_mark
         self._accounts = accounts
         self._vendors = vendors
         self._upstream = upstream
@@ -65,7 +76,7 @@ class Dispatcher:
         attempt = Attempt(account.name, begun=time.monotonic())
         attempts.append(attempt)
         address, headers, body = self._vendors[account.vendor].chat(order, account)
-        headers += (("x-request-id", str(request_id)),)
+        headers += (("x-request-id", str(request_id)), (LOOP_HEADER, self._loop_mark))
         request = UpstreamRequest(address, headers, body, first_byte_seconds, attempt.note_sent)
         try:
             answer = await self._upstream.send(request)
@@ -76,7 +87,7 @@ class Dispatcher:
         attempt.first_byte_ms = _milliseconds_since(attempt.begun)
         if answer.status == 200:
             return answer
-        attempt.outcome = "refused"
+        attempt.outcome = REFUSED
         raise await _refusal(answer, account)
 
     async def _choose(self) -> ProviderAccount:

@@ -16,30 +16,17 @@ from functools import partial
 
 import msgspec
 
-from tollkeeper.core.addresses import Address
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.chat import read_chat
 from tollkeeper.ports import Catalog, Clock, Keys, Ledger
 from tollkeeper.relay.admit import admit
-from tollkeeper.relay.answer import Answer, StreamedAnswer, WholeAnswer
+from tollkeeper.relay.answer import Answer, answer_to
 from tollkeeper.relay.bill import open_bill
 from tollkeeper.relay.call import Call, Running
+from tollkeeper.relay.count_input import InputCounter, read_ask
 from tollkeeper.relay.dispatch import Attempt, Dispatcher
-
-
-class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
-    cut_seconds: float
-    longest_seconds: int
-    first_byte_seconds: float
-
-    def of(self, call: Call, *, streamed: bool) -> float | None:
-        """How long a call may last: on the main address streams may last as long as they speak."""
-        return None if streamed and call.address is not Address.BACKUP else self.longest_seconds
-
-    def first_byte(self, *, streamed: bool) -> float:
-        """A whole answer begins when it is complete."""
-        return self.first_byte_seconds if streamed else self.longest_seconds
+from tollkeeper.relay.time_limits import TimeLimits
 
 
 class Relay(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +37,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     # The ledger of this moment's life: one that is taken for dead is followed by another.
     ledger: Callable[[], Ledger]
+    counter: InputCounter
     dispatcher: Dispatcher
     running: Running
     limits: TimeLimits
@@ -63,24 +51,20 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
     call.admitted(caller)
     order = read_chat(await call.read_body())  # 400 413
     offer = (await relay.catalog.shelf()).find(order.model, Kind.CHAT, caller, relay.clock.now())  # 404
-    bill = await open_bill(
-        call, caller, order, offer, relay.ledger(), longest_seconds=limits.longest_seconds
-    )  # 403 503
+    ask = await read_ask(order, offer.model, relay.counter)
+    bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
     attempts: list[Attempt] = []
-    dispatch = partial(
-        relay.dispatcher.send,
-        order,
-        call.request_id,
-        attempts,
-        first_byte_seconds=limits.first_byte(streamed=order.stream),
-    )  # 400 503
-    answer = (StreamedAnswer if order.stream else WholeAnswer)(call, order, bill, dispatch)
+    wait_seconds = limits.first_byte(streamed=order.stream)
+    dispatch = partial(relay.dispatcher.send, order, call.request_id, attempts, first_byte_seconds=wait_seconds)
+    answer = answer_to(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
     try:
-        with relay.running.counted(call), call.endable(after_seconds=limits.of(call, streamed=order.stream)):
-            yield answer
+        async with call.endable(after_seconds=limits.of(call, streamed=order.stream)):
+            with relay.running.counted(call):
+                yield answer
     finally:
         ending = _ending(answer, call, attempts)
-        bill.settle(bill.charge(ending, answer.meter), ending, [attempt.told(ending) for attempt in attempts])
+        due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
+        bill.settle(due, ending, [attempt.told(ending) for attempt in attempts])
         await answer.close()
 
 
@@ -88,6 +72,8 @@ def _ending(answer: Answer, call: Call, attempts: Sequence[Attempt]) -> Ending:
     """What was refused, or never sent, is refused, whoever was still there to hear it. Otherwise who ended the call
     first: somebody outside, or the provider, well or badly. A caller who is told of a failure before the first word
     pays nothing; one who had left by then pays for the input, for nobody knows what the provider did with it."""
-    if answer.ending is Ending.REFUSED or not any(attempt.sent for attempt in attempts):
+    if answer.ending is Ending.REFUSED or not any(attempt.may_have_cost for attempt in attempts):
         return Ending.REFUSED
-    return call.ended_as or answer.ending or (Ending.UPSTREAM_BROKE if answer.meter.characters else Ending.REFUSED)
+    ending = call.ended_as or answer.ending or Ending.UPSTREAM_BROKE
+    told_in_time = ending in {Ending.UPSTREAM_BROKE, Ending.NODE_STOPPED} and not answer.meter.characters
+    return Ending.REFUSED if told_in_time else ending

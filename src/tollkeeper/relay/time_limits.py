@@ -1,0 +1,29 @@
+"""How long calls may take, by where they came in and how they are answered."""
+
+import msgspec
+
+from tollkeeper.core.addresses import Address
+from tollkeeper.relay.call import Call
+
+# By which a hold outlives the longest that a call can be silent.
+GRACE_SECONDS = 60
+
+
+class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    cut_seconds: float
+    longest_seconds: int
+    first_byte_seconds: float
+    idle_seconds: float
+
+    def of(self, call: Call, *, streamed: bool) -> float | None:
+        """How long a call may last: on the main address streams may last as long as they speak."""
+        return None if streamed and call.address is not Address.BACKUP else self.longest_seconds
+
+    def first_byte(self, *, streamed: bool) -> float:
+        """A whole answer begins when it is complete."""
+        return self.first_byte_seconds if streamed else self.longest_seconds
+
+    @property
+    def hold_seconds(self) -> int:
+        """Longer than any call can be without a sign of life, so that nobody settles one that still runs."""
+        return max(2 * self.longest_seconds, round(self.first_byte_seconds + self.idle_seconds)) + GRACE_SECONDS
