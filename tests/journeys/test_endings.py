@@ -181,6 +181,17 @@ async def test_a_whole_answer_that_cannot_be_delivered_is_free(
     assert (receipt.ending, receipt.charged) == (Ending.REFUSED, 0)
 
 
+@pytest.mark.parametrize("usage", ["no", "absurd", "negative", "huge", "string"])
+async def test_a_whole_answer_without_a_credible_report_is_counted(
+    hasty_node: Node, townsfolk: Customers, receipts: SqlReceipts, usage: str
+) -> None:
+    customer, model = await a_caller(townsfolk, hasty_node)
+    answer = chat(hasty_node, customer.key, model, f"[[tokens=20 usage={usage}]]", headers=MAIN)
+    receipt = await receipt_of(receipts, answer)
+    assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.COUNTED)
+    assert receipt.usage.output_tokens == 20
+
+
 async def test_silence_is_kept_alive_by_comments(hasty_node: Node, townsfolk: Customers) -> None:
     customer, model = await a_caller(townsfolk, hasty_node)
     answer = chat(hasty_node, customer.key, model, "[[tokens=2 first_chunk_ms=900]]", stream=True, headers=MAIN)
@@ -285,6 +296,21 @@ async def test_a_node_that_cannot_wait_ends_its_calls_with_what_was_delivered(
     assert (streamed.ending, streamed.usage_source) == (Ending.NODE_STOPPED, UsageSource.COUNTED)
     detached = await receipt_of(receipts, cut)
     assert (detached.ending, detached.usage_source) == (Ending.CUT, UsageSource.COUNTED_INPUT)
+
+
+async def test_a_client_who_does_not_read_does_not_keep_a_node_from_stopping(
+    town: tuple[dict[str, str], Customers], townsfolk: Customers, receipts: SqlReceipts
+) -> None:
+    with Node(town[0] | ADDRESSES | HASTE | {"TOLLKEEPER_DRAIN_SECONDS": "0.5"}) as node:
+        customer, model = await a_caller(townsfolk, node)
+        body = order(model, "[[tokens=400000]]", stream=True, max_tokens=400_000)
+        with listening(node, customer.key, body, "main.test") as stream:
+            head = read_until(stream, b"river")
+            assert node.process is not None
+            node.process.send_signal(signal.SIGTERM)
+            assert node.process.wait(25) == 0
+    receipt = await receipt_of(receipts, header_in(head, b"x-request-id"))
+    assert receipt.ending is Ending.NODE_STOPPED
 
 
 def accepts(port: int) -> bool:

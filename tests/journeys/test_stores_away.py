@@ -8,14 +8,17 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.chat import listening, order, read_until
 from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import office
+from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tools.node import Node
 from tools.services import Postgres, Redis
-from tools.services.process import wait_until
+from tools.services.process import wait_until, wait_until_async
+from tools.simulator import Simulator
 
 PATHS = ("/v1/models", "/v2/account/balance", "/v2/token/balance")
 
@@ -66,6 +69,28 @@ async def test_without_its_database_it_answers_503_for_known_and_unknown_keys_an
     wait_until(lambda: house.node.status("/readyz") == 200, within_seconds=30)
     assert house.status(customer) == 200
     assert house.status(stranger) == 401
+
+
+async def test_a_stream_outlives_a_crash_of_the_database_and_is_charged(house: House) -> None:
+    with Simulator() as provider:
+        account = NewProviderAccount(name="p", vendor="openai", base_url=provider.base, secret="any")
+        await house.customers.desk.catalog.add_provider_account(account, actor=ACTOR)
+        customer, model = await house.customers.a_customer(), await house.customers.a_model()
+        wait_until(lambda: model in ask(house.node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
+        body = order(model, "[[tokens=150 chunk_ms=20]]", stream=True)
+        with listening(house.node, customer.key, body) as stream:
+            received = read_until(stream, b"river")
+            house.postgres.crash()
+            received += read_until(stream, b"[DONE]")
+        house.postgres.start()
+    assert b"error" not in received
+    connection = await asyncpg.connect(house.node.settings["TOLLKEEPER_DATABASE_URL"])
+
+    async def settled() -> bool:
+        return bool(await connection.fetchval("select count(*) from tollkeeper.usage where output_tokens = 150"))
+
+    await wait_until_async(settled, within_seconds=30)
+    await connection.close()
 
 
 @pytest.mark.rule("X1.503")
