@@ -11,13 +11,13 @@ import asyncpg
 import pytest
 
 from tests.conformance import Conformance
-from tests.customers import ACTOR, Customers
+from tests.customers import Customers
 from tollkeeper.app import office, opened
-from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.receipts import SqlReceipts
 from tollkeeper.storage.schema import migrate
+from tools.accounts import add_accounts
 from tools.node import Node, fresh_secrets
 from tools.services import Postgres, Redis
 from tools.simulator import Simulator
@@ -38,6 +38,8 @@ HASTE = {
     "TOLLKEEPER_PROVIDER_IDLE_SECONDS": "3",
 }
 PROVIDER_KEY = "sk-of-the-provider-4711"
+# So many that calls which fail on purpose do not take them all out.
+ACCOUNTS = 60
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -151,8 +153,7 @@ def addressed_node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
 async def simulator(town: tuple[dict[str, str], Customers]) -> AsyncIterator[Simulator]:
     """The provider behind every model of the town."""
     with Simulator(key=PROVIDER_KEY) as running:
-        account = NewProviderAccount(name="simulator", vendor="openai", base_url=running.base, secret=PROVIDER_KEY)
-        await town[1].desk.catalog.add_provider_account(account, actor=ACTOR)
+        await add_accounts(town[0], running.base, PROVIDER_KEY, ACCOUNTS)
         yield running
 
 

@@ -1,5 +1,6 @@
 """Work that must go on: what fails is told by kind and place, and tried again at its next turn."""
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,19 @@ async def survive(name: str, step: Callable[[], Awaitable[object]]) -> bool:
     else:
         return True
     return False
+
+
+class Errands:
+    """Small things that are done beside a call, without anybody waiting for them."""
+
+    def __init__(self) -> None:
+        self._under_way: set[asyncio.Task[bool]] = set()
+
+    def run(self, name: str, step: Callable[[], Awaitable[object]]) -> None:
+        errand = asyncio.create_task(survive(name, step))
+        # The loop itself keeps only weak references to tasks.
+        self._under_way.add(errand)
+        errand.add_done_callback(self._under_way.discard)
 
 
 def without_content(problem: Exception) -> str:

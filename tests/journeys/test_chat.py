@@ -50,7 +50,8 @@ async def test_an_answer_comes_back_as_the_provider_gave_it_and_is_charged(
         f"= {truth['input_tokens'] + 80}.000000 quota"
     )
     [attempt] = receipt.attempts
-    assert (attempt["account"], attempt["outcome"], attempt["status"]) == ("simulator", "completed", 200)
+    assert (attempt["outcome"], attempt["status"], attempt["cost"]) == ("completed", 200, receipt.charged)
+    assert str(attempt["account"]).startswith("simulator-")
 
 
 @pytest.mark.rule("E3.3")
@@ -232,7 +233,7 @@ async def test_a_providers_rejection_comes_back_cleaned_and_free(
     assert (receipt.charged, receipt.ending) == (0, Ending.REFUSED)
 
 
-@pytest.mark.parametrize("status", [401, 402, 403, 404, 429, 500, 503, 302])
+@pytest.mark.parametrize("status", [404, 429, 500, 503, 302])
 async def test_a_providers_own_troubles_are_told_as_503(
     node: Node, townsfolk: Customers, receipts: SqlReceipts, status: int
 ) -> None:

@@ -20,7 +20,7 @@ async def test_a_call_that_comes_back_is_refused_at_once(stores: Stores) -> None
             account = NewProviderAccount(
                 name="itself", vendor="openai", base_url=f"{node.base}/v1", secret=customer.key
             )
-            await desk.catalog.add_provider_account(account, actor=ACTOR)
+            await desk.providers.add(account, actor=ACTOR)
             wait_until(lambda: ask(node, "/v1/models", key=customer.key).status == 200)
             answer = chat(node, customer.key, model, "hello")
             assert (answer.status, answer.error["code"]) == (400, "loop_detected")

@@ -53,7 +53,7 @@ async def town(stores: Stores, real_model: RealModel) -> AsyncIterator[Town]:
     await books.execute("insert into account_group (name, multiplier) values ('friends', $1)", GROUP)
     async with office(chosen) as desk:
         account = NewProviderAccount(name="real", vendor="openai", base_url=real_model.base, secret="none")
-        await desk.catalog.add_provider_account(account, actor=ACTOR)
+        await desk.providers.add(account, actor=ACTOR)
         await desk.catalog.add_model(NewModel(id=real_model.model, kind=Kind.CHAT, price=PRICE), actor=ACTOR)
         with Node(settings) as node:
             yield Town(real_model, node, Customers(desk), books)

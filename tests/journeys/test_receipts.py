@@ -28,7 +28,7 @@ async def test_a_finished_call_is_explained_to_its_owner_and_to_nobody_else(
         f"{receipt.charged_usd} USD",
         receipt.formula,
         "The answer was delivered whole. The provider reported its usage.",
-        "account simulator",
+        "account simulator-",
         "status 200",
     ):
         assert told in " ".join(shown.stdout.split())

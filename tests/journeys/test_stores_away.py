@@ -74,7 +74,7 @@ async def test_without_its_database_it_answers_503_for_known_and_unknown_keys_an
 async def test_a_stream_outlives_a_crash_of_the_database_and_is_charged(house: House) -> None:
     with Simulator() as provider:
         account = NewProviderAccount(name="p", vendor="openai", base_url=provider.base, secret="any")
-        await house.customers.desk.catalog.add_provider_account(account, actor=ACTOR)
+        await house.customers.desk.providers.add(account, actor=ACTOR)
         customer, model = await house.customers.a_customer(), await house.customers.a_model()
         wait_until(lambda: model in ask(house.node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
         body = order(model, "[[tokens=150 chunk_ms=20]]", stream=True)

@@ -15,13 +15,16 @@ from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.chat import ChatOrder, read_chat
 from tollkeeper.core.errors import InsufficientQuota, NodeStopping, QueueFull, StreamBroken
 from tollkeeper.core.money import Quota
+from tollkeeper.core.pool import Trouble
 from tollkeeper.core.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.core.quote import Ask, TokenLimits
-from tollkeeper.ports import Credit, Extension, Failure, UpstreamAnswer, UpstreamFailed, Verdict
+from tollkeeper.ports import Credit, Extension, Failure, ProviderAccount, UpstreamFailed, Verdict
 from tollkeeper.relay import bill as bills
 from tollkeeper.relay.answer import StreamedAnswer
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call
+from tollkeeper.relay.dispatch import Delivery, Take
+from tollkeeper.settings import Secret
 from tollkeeper.storage.memory_ledger import Account, Key, MemoryLedger
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -53,6 +56,16 @@ class Provider:
         self._pieces.clear()
 
 
+class Bench:
+    """A seat at no particular account."""
+
+    account = ProviderAccount(id=1, name="bench", vendor="openai", base_url="", secret=Secret(""))
+
+    def succeed(self, first_byte_seconds: float) -> None: ...
+    def fail(self, trouble: Trouble, because: str, retry_after_seconds: float | None = None) -> None: ...
+    def leave(self, output_tokens: int = 0) -> None: ...
+
+
 def a_chunk(text: str | None = None, *, finish: str | None = None, usage: object = None, index: int = 0) -> bytes:
     choice = {"index": index, "delta": {} if text is None else {"content": text}, "finish_reason": finish}
     return b"data: " + json.dumps({"choices": [choice], "usage": usage}).encode() + b"\n\n"
@@ -81,10 +94,10 @@ class Scene:
         model = Model(id="m", kind=Kind.CHAT, introduced_at=NOW, only_groups=None, prices=(PRICE,), limits=limits)
         self.bill = Bill(self.call, RECORD, ask, Offer(model, RATE), self.ledger, hold_seconds=60)
 
-        async def opened() -> UpstreamAnswer:
-            return provider
+        async def dispatched(take: Take) -> Delivery:
+            return Delivery(provider, Bench(), await take(provider))
 
-        self.answer = StreamedAnswer(self.call, an_order(ask.n), self.bill, opened, 60.0)
+        self.answer = StreamedAnswer(self.call, an_order(ask.n), self.bill, dispatched, 60.0)
 
     async def heard(self) -> bytes:
         """Everything that reaches the caller, until the end or what went wrong."""

@@ -105,7 +105,7 @@ async def test_a_nudge_is_heard_before_the_next_look_is_due(
     changes.tell(lambda change: heard_of_it.set() if change.kind == "key" else None)
     redis = Redis.from_url(settings.redis_url)
     nudges = Nudges(redis)
-    tasks = [asyncio.create_task(changes.follow()), asyncio.create_task(nudges.follow(changes.nudge))]
+    tasks = [asyncio.create_task(changes.follow()), asyncio.create_task(nudges.follow(lambda _: changes.nudge()))]
     while not nudges.connected or not changes.fresh:  # noqa: ASYNC110 (as /readyz sees it)
         await asyncio.sleep(0.01)
     customer = await customers.a_customer()

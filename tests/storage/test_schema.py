@@ -35,11 +35,14 @@ GATEWAY_OVERREACH = [
     "select * from audit",
     "select credit(1, null, 5, 'x', 'x', 1, 0)",
     "update provider_account set base_url = 'https://evil.example'",
+    "update provider_account set state = 'active'",
+    "select lift_suspension(1)",
 ]
 CONSOLE_OVERREACH = [
     "update api_key set account_id = 2",
     "update api_key set digest = ''",
     "update provider_account set name = 'moved'",
+    "update provider_account set suspended_at = null",
     "delete from account",
     "update account set created_at = now()",
 ]
@@ -142,7 +145,15 @@ console UPDATE model.max_output_tokens
 console UPDATE model.only_groups
 console UPDATE model.retired_at
 console UPDATE provider_account.base_url
+console UPDATE provider_account.concurrency
+console UPDATE provider_account.cost_multiplier
 console UPDATE provider_account.key_envelope
+console UPDATE provider_account.models
+console UPDATE provider_account.requests_per_minute
+console UPDATE provider_account.state
+console UPDATE provider_account.tier
+console UPDATE provider_account.tokens_per_minute
+console UPDATE provider_account.weight
 gateway INSERT worker.node
 gateway UPDATE worker.ended_at
 gateway UPDATE worker.heartbeat_at
@@ -155,11 +166,14 @@ console append_audit
 console credit
 console extend_lot
 console ledger_now
+console lift_suspension
 console revoke_lot
+console uuid_floor
 gateway checkpoint_batch
 gateway hold_batch
 gateway ledger_now
 gateway settle_batch
+gateway suspend_provider_account
 gateway trim_changes
 worker append_audit
 worker audit_hash
@@ -171,10 +185,12 @@ worker extend_lot
 worker fence_workers
 worker hold_batch
 worker ledger_now
+worker lift_suspension
 worker make_partition
 worker missing_partitions
 worker revoke_lot
 worker settle_batch
+worker suspend_provider_account
 worker trim_changes
 """
 

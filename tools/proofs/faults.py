@@ -23,8 +23,8 @@ from tools.proofs.fault_rig.judge import Verdict, tell
 from tools.proofs.fault_rig.rig import Rig
 
 WARM_UP = 200
-# A pool of connections to a store may have grown by one meanwhile.
-DESCRIPTORS_LEFT_MOST = 4
+# Two workers' pools of connections for lookups may have grown to their size meanwhile.
+DESCRIPTORS_LEFT_MOST = 16
 CLOSED_MS_MOST = 1_000.0
 # From the moment at which the cut is due until a caller far away on a busy machine has read it whole.
 CUT_LATE_MS_MOST = 500.0

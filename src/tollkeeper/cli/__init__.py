@@ -4,7 +4,7 @@ import asyncpg
 import typer
 
 from tollkeeper import __version__
-from tollkeeper.cli import books, calls, catalog, customers, demo, process
+from tollkeeper.cli import books, calls, catalog, customers, demo, process, providers
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
@@ -21,8 +21,8 @@ def version() -> None:
     say(__version__)
 
 
-for register in (process.register, customers.register, catalog.register, books.register, calls.register, demo.register):
-    register(app)
+for family in (process, customers, catalog, providers, books, calls, demo):
+    family.register(app)
 
 
 def run() -> int:

@@ -1,7 +1,6 @@
-"""What is sold and where it comes from: `model add`, `provider add`."""
+"""What is sold: `model add`."""
 
 import asyncio
-import sys
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
@@ -11,15 +10,13 @@ from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.quote import TokenLimits
-from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
+from tollkeeper.ports import NewModel, NewPrice
 
 model_app = typer.Typer(help="The model catalog.", no_args_is_help=True)
-provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(model_app, name="model")
-    app.add_typer(provider_app, name="provider")
 
 
 def _tokens(what_for: str) -> Any:
@@ -41,7 +38,9 @@ def add_model(
     hidden_reasoning: Annotated[bool, typer.Option(help="It thinks before it speaks, and its thoughts count.")] = False,
 ) -> None:
     """Offer a model, priced from now on."""
-    price = NewPrice(model=_multiplier(multiplier), completion=_multiplier(completion), cached=_multiplier(cached))
+    price = NewPrice(
+        model=multiplier_in(multiplier), completion=multiplier_in(completion), cached=multiplier_in(cached)
+    )
     limits = TokenLimits(
         context_tokens=context,
         max_output_tokens=max_output,
@@ -59,29 +58,7 @@ def add_model(
     say(f"model {model_id} added")
 
 
-@provider_app.command("add")
-def add_provider(
-    name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
-    base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
-    vendor: Annotated[
-        str, typer.Option(help="openai (and anything compatible), azure, anthropic or gemini.")
-    ] = "openai",
-) -> None:
-    """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
-    secret = typer.prompt("Provider key", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
-    if not secret.strip():
-        complain("No provider key was given: type it when asked, or send it to standard input.")
-        raise typer.Exit(1)
-    account = NewProviderAccount(name=name, vendor=vendor, base_url=base_url, secret=secret.strip())
-
-    async def work() -> int:
-        async with office(settings_or_complain()) as desk:
-            return await desk.catalog.add_provider_account(account, actor=desk.actor)
-
-    say(f"provider account {asyncio.run(work())} ({name}) added; its key is sealed")
-
-
-def _multiplier(text: str) -> Decimal:
+def multiplier_in(text: str) -> Decimal:
     try:
         multiplier = Decimal(text)
     except InvalidOperation:

@@ -1,15 +1,18 @@
-"""The control plane's desks: quota coming in, keys, accounts, the catalog."""
+"""The control plane's desks: quota coming in, keys, accounts, the catalog, provider accounts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.money import Quota
+from tollkeeper.core.pool import Place
 from tollkeeper.core.quote import TokenLimits
+from tollkeeper.ports.upstream import ProviderAccount
 
 
 class Credit(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,16 +96,65 @@ class NewModel(msgspec.Struct, frozen=True, kw_only=True):
     only_groups: Collection[str] | None = None
 
 
+class CatalogDesk(Protocol):
+    async def add_model(self, model: NewModel, *, actor: str) -> None: ...
+
+
 class NewProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     vendor: str
     base_url: str
     secret: str
+    place: Place = Place()
+    # By our id of a model, the provider's name for it; None where it serves every model under our own name.
+    models: Mapping[str, str] | None = None
+    # What it costs us, as a part of the list price.
+    cost: Decimal = Decimal(1)
 
 
-class CatalogDesk(Protocol):
-    async def add_model(self, model: NewModel, *, actor: str) -> None: ...
-    async def add_provider_account(self, account: NewProviderAccount, *, actor: str) -> int: ...
+class ProviderState(StrEnum):
+    """What an operator wants of a provider account."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DRAINING = "draining"
+
+
+class ProviderStanding(msgspec.Struct, frozen=True, kw_only=True):
+    """How a provider account is doing."""
+
+    name: str
+    vendor: str
+    base_url: str
+    place: Place
+    # How many it serves; None: all.
+    models: int | None
+    state: ProviderState
+    suspended_at: datetime | None
+    suspended_because: str | None
+    # Of the calls that began in the last ten minutes.
+    attempts: int
+    failed: int
+    first_byte_ms: int | None
+    # Of those that began in the last 24 hours: calls it answered, what they were charged, and what it cost us.
+    delivered: int
+    charged: Quota
+    cost: Quota
+
+
+class ProviderDesk(Protocol):
+    async def add(self, account: NewProviderAccount, *, actor: str) -> int: ...
+    async def set_state(self, name: str, state: ProviderState, *, actor: str) -> bool:
+        """Whether that was news. Raise NotOnFile for an unknown one."""
+        ...
+
+    async def find(self, name: str) -> ProviderAccount:
+        """Raise NotOnFile."""
+        ...
+
+    async def standing(self) -> Sequence[ProviderStanding]:
+        """Of every account, by tier and name."""
+        ...
 
 
 class NotOnFile(LookupError):

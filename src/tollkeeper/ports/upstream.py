@@ -1,23 +1,36 @@
 """Providers: their accounts, the way to them, and their wire formats."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
 from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.pool import Place
+from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.settings import Secret
 
 
 class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """One credential at one upstream provider."""
+    """One credential at one upstream provider, and its place in the pool."""
 
     id: int
     name: str
     vendor: str
     base_url: str
     secret: Secret
+    place: Place = Place()
+    # By our id of a model, the provider's name for it; None where it serves every model under our own name.
+    models: Mapping[str, str] | None = None
+    # Paused or draining by an operator, or suspended because its key was refused.
+    takes_calls: bool = True
+    # What it costs us, in millionths of the list price.
+    cost: int = MILLIONTHS
+
+    def name_of(self, model_id: str) -> str | None:
+        """What the provider calls a model; None where this account does not serve it."""
+        return model_id if self.models is None else self.models.get(model_id)
 
 
 class ProviderAccounts(Protocol):
@@ -26,8 +39,20 @@ class ProviderAccounts(Protocol):
         ...
 
 
+class Suspensions(Protocol):
+    """Provider accounts that are given no call until their key has been tested."""
+
+    async def suspend(self, account_id: int, because: str) -> None:
+        """Take it out, on every node. `because`: a few words for the operator. Nothing new where it is out already."""
+        ...
+
+    async def lift(self, account_id: int) -> bool:
+        """Whether it was suspended until now."""
+        ...
+
+
 class UpstreamRequest(msgspec.Struct, frozen=True):
-    """A POST to a provider, as bytes."""
+    """A request to a provider, as bytes."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
@@ -36,6 +61,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     first_byte_seconds: float
     # Told when the request goes out: from then on the provider may act on it.
     on_sent: Callable[[], None] = lambda: None
+    method: str = "POST"
 
 
 class Failure(StrEnum):

@@ -75,7 +75,7 @@ class HttpUpstream:
         while True:
             connection = SimpleNamespace(kept=False, on_sent=request.on_sent)
             try:
-                return await self._post(request, connection)
+                return await self._begin(request, connection)
             except NOT_CONNECTED:
                 raise
             except CUT_OFF:
@@ -83,10 +83,11 @@ class HttpUpstream:
                 if not connection.kept:
                     raise
 
-    async def _post(self, request: UpstreamRequest, connection: SimpleNamespace) -> aiohttp.ClientResponse:
-        return await self._client.post(
+    async def _begin(self, request: UpstreamRequest, connection: SimpleNamespace) -> aiohttp.ClientResponse:
+        return await self._client.request(
+            request.method,
             URL(request.url, encoded=True),
-            data=request.body,
+            data=request.body or None,
             headers=request.headers,
             allow_redirects=False,
             trace_request_ctx=connection,

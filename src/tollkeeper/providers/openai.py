@@ -12,11 +12,15 @@ class OpenAI:
     """The `Vendor` port."""
 
     def chat(self, order: ChatOrder, account: ProviderAccount) -> tuple[str, tuple[tuple[str, str], ...], bytes]:
-        body = order.body
+        changes: dict[str, object] = {}
+        theirs = account.name_of(order.model)
+        if theirs != order.model:
+            changes["model"] = theirs
         if order.stream and not order.wants_usage:
             # What is charged is what the provider reports, so it is asked to; the relay takes the report out again.
             asked = msgspec.json.decode(order.fields.get("stream_options", b"null")) or {}
-            body = order.body_with(stream_options={**asked, ASK_FOR_USAGE: True})
+            changes["stream_options"] = {**asked, ASK_FOR_USAGE: True}
+        body = order.body_with(**changes) if changes else order.body
         headers = (
             ("content-type", "application/json"),
             ("accept", "text/event-stream" if order.stream else "application/json"),

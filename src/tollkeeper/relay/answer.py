@@ -18,10 +18,12 @@ from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.errors import GatewayError, InsufficientQuota, NodeStopping, ProviderUnavailable, StreamBroken
 from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.money import Quota
+from tollkeeper.core.pool import Trouble
 from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
-from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
+from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, ClientLeft
+from tollkeeper.relay.dispatch import Delivery, Take
 
 WHOLE_BYTES_MOST = 64 * 1024 * 1024
 # A connection is kept if the very end of its answer comes this soon after the last event.
@@ -40,7 +42,7 @@ class Answer(ABC):
         call: Call,
         order: ChatOrder,
         bill: Bill,
-        open_upstream: Callable[[], Awaitable[UpstreamAnswer]],
+        dispatch: Callable[[Take], Awaitable[Delivery]],
         drain_seconds: float,
     ) -> None:
         """`drain_seconds`: how long an answer is heard on whose caller has left."""
@@ -50,9 +52,9 @@ class Answer(ABC):
         self._call = call
         self._order = order
         self._bill = bill
-        self._open_upstream = open_upstream
+        self._dispatch = dispatch
         self._drain_seconds = drain_seconds
-        self._upstream: UpstreamAnswer | None = None
+        self._delivery: Delivery | None = None
 
     @abstractmethod
     async def read(self) -> bytes:
@@ -72,20 +74,21 @@ class Answer(ABC):
         return self._bill.charge(self.ending or Ending.REFUSED, self.meter, complete=True).amount
 
     async def close(self) -> None:
-        if self._upstream is not None:
-            await self._upstream.close()
+        if self._delivery is not None:
+            await self._delivery.answer.close()
+            self._delivery.seat.leave(self.meter.reported.output_tokens if self.meter.reported else 0)
 
-    async def _opened(self) -> UpstreamAnswer:
-        if self._upstream is None:
-            try:
-                self._upstream = await self._open_upstream()
-            except GatewayError:
-                # The provider said no, or was never asked.
-                self.ending = Ending.REFUSED
-                raise
-            self._order.forget_content()
-            self._call.let_go_of_body()
-        return self._upstream
+    async def _delivered(self, take: Take) -> bytes:
+        """Dispatch the order; what `take` made of the beginning of the answer."""
+        try:
+            self._delivery = await self._dispatch(take)
+        except GatewayError:
+            # Providers said no, or were never asked.
+            self.ending = Ending.REFUSED
+            raise
+        self._order.forget_content()
+        self._call.let_go_of_body()
+        return self._delivery.first
 
 
 class WholeAnswer(Answer):
@@ -94,19 +97,22 @@ class WholeAnswer(Answer):
     async def read(self) -> bytes:
         if self.ending is not None:
             return b""
-        pieces, size_bytes = [], 0
         try:
-            upstream = await self._opened()
-            while piece := await upstream.read():
-                pieces.append(piece)
-                size_bytes += len(piece)
-                if size_bytes > WHOLE_BYTES_MOST:
-                    raise NotAnAnswer
-            body = b"".join(pieces)
-            self.meter.read_whole(body)
-        except (UpstreamFailed, NotAnAnswer):
+            body = await self._delivered(self._take_whole)
+        except UpstreamFailed:
             raise ProviderUnavailable from None
         self.ending = Ending.COMPLETED
+        return body
+
+    async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
+        pieces, size_bytes = [], 0
+        while piece := await upstream.read():
+            pieces.append(piece)
+            size_bytes += len(piece)
+            if size_bytes > WHOLE_BYTES_MOST:
+                raise NotAnAnswer
+        body = b"".join(pieces)
+        self.meter.read_whole(body)
         return body
 
     def client_left(self) -> None:
@@ -117,19 +123,10 @@ class WholeAnswer(Answer):
 class StreamedAnswer(Answer):
     streamed = True
 
-    def __init__(
-        self,
-        call: Call,
-        order: ChatOrder,
-        bill: Bill,
-        open_upstream: Callable[[], Awaitable[UpstreamAnswer]],
-        drain_seconds: float,
-    ) -> None:
-        super().__init__(call, order, bill, open_upstream, drain_seconds)
-        self._splitter = EventSplitter()
-        self._begun = False
-        self._stopped = False
-        self._look_at_characters = 0
+    _splitter: EventSplitter
+    _begun = False
+    _stopped = False
+    _look_at_characters = 0
 
     async def read(self) -> bytes:
         while self.ending is None:
@@ -151,10 +148,10 @@ class StreamedAnswer(Answer):
             self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
     async def close(self) -> None:
-        if self._upstream is not None and self.ending is Ending.COMPLETED:
+        if self._delivery is not None and self.ending is Ending.COMPLETED:
             with contextlib.suppress(TimeoutError, UpstreamFailed):
                 async with asyncio.timeout(END_SECONDS):
-                    while await self._upstream.read():
+                    while await self._delivery.answer.read():
                         pass
         await super().close()
 
@@ -162,12 +159,25 @@ class StreamedAnswer(Answer):
         if self._stopped:
             return b""
         try:
-            upstream = await self._opened()
+            if self._delivery is None:
+                return await self._delivered(self._take_first)
             await self._stay_covered()
-            return self._take(await upstream.read())
+            return self._take(await self._delivery.answer.read())
         except (UpstreamFailed, EventTooLong):
             self._stopped = True
             return b""
+
+    async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
+        """The first events that pass. What comes before them, or instead, the caller need not know of."""
+        self.meter, self._splitter, self._stopped = Meter(self._order.n), EventSplitter(), False
+        try:
+            while not self._stopped:
+                passed = self._take(await upstream.read())
+                if passed:
+                    return passed
+        except EventTooLong:
+            raise NotAnAnswer from None
+        raise NotAnAnswer
 
     def _take(self, piece: bytes) -> bytes:
         """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""
@@ -190,6 +200,8 @@ class StreamedAnswer(Answer):
         if self.meter.finished:
             self.ending = Ending.COMPLETED
             return DONE
+        if self._delivery is not None:
+            self._delivery.seat.fail(Trouble.SERVER, Failure.BROKEN)
         raise StreamBroken if self._begun else ProviderUnavailable
 
     async def _stay_covered(self) -> None:

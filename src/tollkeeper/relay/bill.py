@@ -28,10 +28,11 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.meter import Meter
 from tollkeeper.core.money import Quota, usd_exact
-from tollkeeper.core.prices import Usage
+from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.quote import Ask, expected, most_output_tokens, quote
 from tollkeeper.ports import Extension, HoldOrder, Ledger, Outcome, Progress, Settlement, Verdict
 from tollkeeper.relay.call import Call
+from tollkeeper.relay.dispatch import Attempt
 
 CHECKPOINT_SECONDS = 5.0
 # How long a stream waits for a database that is away before it is ended, and how often it asks.
@@ -168,8 +169,16 @@ class Bill:
             return msgspec.structs.replace(due, amount=min(due.amount, self._held))
         return due
 
-    def settle(self, due: Charge, ending: Ending, attempts: Sequence[Mapping[str, object]]) -> None:
-        self._ledger.settle(self._settlement(due, ending, attempts))
+    def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> None:
+        told = [attempt.told(ending, self._cost(attempt, due)) for attempt in attempts]
+        self._ledger.settle(self._settlement(due, ending, told))
+
+    def _cost(self, attempt: Attempt, due: Charge) -> Quota:
+        """What an attempt costs us, at its account's share of the list price: what it delivered, or the input alone."""
+        if not attempt.may_have_cost:
+            return Quota(0)
+        usage = Usage(self._ask.input_tokens) if attempt.outcome else due.usage
+        return Quota(Rate(self._offer.rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
 
     async def _extend_patiently(self, extension: Extension) -> Verdict:
         loop = asyncio.get_running_loop()

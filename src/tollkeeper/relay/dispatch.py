@@ -1,35 +1,39 @@
-"""Dispatch: choose a provider account, send the order there, and say what became of it.
+"""Dispatch: send an order to one provider account after another until one begins to answer well.
 
 Rules of this file
-1. A provider's own troubles (its key, its limits, its failures) are ours: the caller hears of none of them but 503.
-2. What a provider rejects as malformed is the caller's to correct, and costs nothing.
+1. Another account is tried only before the caller has seen anything. Accounts already tried are not tried again.
+2. A provider's own troubles (its key, its limits, its failures) are ours: the caller hears of none of them but 503.
+3. What a provider rejects as malformed is the caller's to correct. It costs nothing, and no other account is asked.
 """
 
 import asyncio
+import contextlib
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NoReturn
 from uuid import UUID
 
 import msgspec
 
 from tollkeeper.core.chat import ChatOrder
-from tollkeeper.core.errors import GatewayError, ProviderRejected, ProviderUnavailable
+from tollkeeper.core.errors import ProviderRejected, ProviderUnavailable
+from tollkeeper.core.meter import NotAnAnswer
+from tollkeeper.core.pool import Trouble, trouble_of
+from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.core.provider_errors import read_rejection
-from tollkeeper.ports import (
-    ProviderAccount,
-    ProviderAccounts,
-    Upstream,
-    UpstreamAnswer,
-    UpstreamFailed,
-    UpstreamRequest,
-    Vendor,
-)
+from tollkeeper.ports import Failure, ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
+from tollkeeper.ports.pool import Pool, Seat
 
 LOOP_HEADER = "x-tollkeeper-loop"
 REFUSED = "refused"
 REJECTED = frozenset({400, 413, 422})
 REJECTION_BYTES_MOST = 64 * 1024
 REJECTION_SECONDS = 5.0
+RETRY_AFTER_SECONDS_MOST = 60
+BACKOFF_SECONDS = 0.02
+
+Take = Callable[[UpstreamAnswer], Awaitable[bytes]]
 
 
 class Attempt(msgspec.Struct):
@@ -39,70 +43,152 @@ class Attempt(msgspec.Struct):
     outcome: str = ""
     status: int | None = None
     first_byte_ms: int | None = None
+    ms: int | None = None
     begun: float = 0.0
     sent: bool = False
+    # What the account costs us, in millionths of the list price.
+    cost_share: int = MILLIONTHS
 
     def note_sent(self) -> None:
         self.sent = True
+
+    def end(self, outcome: str) -> None:
+        self.outcome = outcome
+        self.ms = _milliseconds_since(self.begun)
 
     @property
     def may_have_cost(self) -> bool:
         """Whether the provider has the order and has not refused it."""
         return self.sent and self.outcome != REFUSED
 
-    def told(self, ending: str) -> Mapping[str, object]:
+    def told(self, ending: str, cost: int) -> Mapping[str, object]:
         """For the receipt; an attempt with no outcome of its own ended as its call did."""
-        shown = {"account": self.account, "outcome": self.outcome or ending, "ms": _milliseconds_since(self.begun)}
+        ms = _milliseconds_since(self.begun) if self.ms is None else self.ms
+        shown = {"account": self.account, "outcome": self.outcome or ending, "ms": ms, "cost": cost}
         known = {"status": self.status, "first_byte_ms": self.first_byte_ms}
         return shown | {name: value for name, value in known.items() if value is not None}
 
 
-class Dispatcher:
+class Journey(msgspec.Struct):
+    """What is to be done with an order, and how far it has come."""
+
+    request_id: UUID
+    tokens: int
+    most_attempts: int
+    first_byte_seconds: float
+    # Whether there is still anybody for whom it would be worth trying again.
+    is_awaited: Callable[[], bool]
+    attempts: list[Attempt] = []
+
+
+class Delivery(msgspec.Struct):
+    """An answer that began well, and the seat it is given from."""
+
+    answer: UpstreamAnswer
+    seat: Seat
+    first: bytes
+
+
+class _Failed(Exception):
+    """An attempt that may be followed by another. `failure` where nobody knows what became of the order."""
+
     def __init__(
-        self, accounts: ProviderAccounts, vendors: Mapping[str, Vendor], upstream: Upstream, *, loop_mark: str
+        self, trouble: Trouble, *, failure: Failure | None = None, status: int = 0, retry_after: str | None = None
     ) -> None:
+        self.trouble = trouble
+        self.failure = failure
+        self.outcome = REFUSED if failure is None else failure.value
+        self.because = f"its key was refused with {status}" if trouble is Trouble.CREDENTIAL else self.outcome
+        self.retry_after_seconds = seconds_in(retry_after)
+        super().__init__(self.because)
+
+
+class Dispatcher:
+    def __init__(self, pool: Pool, vendors: Mapping[str, Vendor], upstream: Upstream, *, loop_mark: str) -> None:
         """`loop_mark` goes with every order: a call that comes in with it has come from here."""
-        self._loop_mark = loop_mark
-        self._accounts = accounts
+        self._pool = pool
         self._vendors = vendors
         self._upstream = upstream
-        self._turn = 0
+        self._loop_mark = loop_mark
 
-    async def send(
-        self, order: ChatOrder, request_id: UUID, attempts: list[Attempt], *, first_byte_seconds: float
-    ) -> UpstreamAnswer:
-        """An answer that began well. Raise a refusal, or UpstreamFailed where nobody knows what became of the order."""
-        account = await self._choose()
-        attempt = Attempt(account.name, begun=time.monotonic())
-        attempts.append(attempt)
+    async def deliver(self, order: ChatOrder, journey: Journey, take: Take) -> Delivery:
+        """The first answer of which `take` can make something. Raise a refusal, or UpstreamFailed where nobody knows
+        what became of the order."""
+        tried: set[int] = set()
+        while True:
+            seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+            if seat is None:
+                raise self._unavailable()
+            tried.add(seat.account.id)
+            try:
+                return await self._attempt(order, journey, seat, take)
+            except _Failed as failed:
+                if len(tried) >= journey.most_attempts or not journey.is_awaited() or not self._pool.may_try_again():
+                    raise (UpstreamFailed(failed.failure) if failed.failure else self._unavailable()) from None
+                if failed.trouble is Trouble.SERVER:
+                    await asyncio.sleep(BACKOFF_SECONDS * len(tried))
+
+    async def _attempt(self, order: ChatOrder, journey: Journey, seat: Seat, take: Take) -> Delivery:
+        attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
+        journey.attempts.append(attempt)
+        with contextlib.ExitStack() as undo:
+            # Whatever happens but an answer: the seat is free again.
+            undo.callback(seat.leave)
+            try:
+                async with asyncio.timeout(journey.first_byte_seconds):
+                    answer, first = await self._begin(order, journey, seat.account, take)
+            except (TimeoutError, UpstreamFailed, NotAnAnswer, _Failed) as problem:
+                failed = _failed(problem)
+                attempt.end(failed.outcome)
+                seat.fail(failed.trouble, failed.because, failed.retry_after_seconds)
+                raise failed from problem
+            seat.succeed(time.monotonic() - attempt.begun)
+            undo.pop_all()
+        return Delivery(answer, seat, first)
+
+    async def _begin(
+        self, order: ChatOrder, journey: Journey, account: ProviderAccount, take: Take
+    ) -> tuple[UpstreamAnswer, bytes]:
+        """Send, and hear the beginning of the answer."""
+        attempt = journey.attempts[-1]
         address, headers, body = self._vendors[account.vendor].chat(order, account)
-        headers += (("x-request-id", str(request_id)), (LOOP_HEADER, self._loop_mark))
-        request = UpstreamRequest(address, headers, body, first_byte_seconds, attempt.note_sent)
+        headers += (("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
+        answer = await self._upstream.send(
+            UpstreamRequest(address, headers, body, journey.first_byte_seconds, attempt.note_sent)
+        )
+        first: bytes | None = None
         try:
-            answer = await self._upstream.send(request)
-        except UpstreamFailed as problem:
-            attempt.outcome = problem.failure.value
-            raise
-        attempt.status = answer.status
-        attempt.first_byte_ms = _milliseconds_since(attempt.begun)
-        if answer.status == 200:
-            return answer
-        attempt.outcome = REFUSED
-        raise await _refusal(answer, account)
+            attempt.status = answer.status
+            attempt.first_byte_ms = _milliseconds_since(attempt.begun)
+            if answer.status != 200:
+                attempt.end(REFUSED)
+                await _refuse(answer, account)
+            first = await take(answer)
+        finally:
+            if first is None:
+                await answer.close()
+        return answer, first
 
-    async def _choose(self) -> ProviderAccount:
-        """Each in its turn."""
-        accounts = [account for account in await self._accounts.all() if account.vendor in self._vendors]
-        if not accounts:
-            raise ProviderUnavailable
-        self._turn += 1
-        return accounts[self._turn % len(accounts)]
+    def _unavailable(self) -> ProviderUnavailable:
+        refusal = ProviderUnavailable()
+        seconds = self._pool.seconds_until_seats()
+        if seconds is not None:
+            refusal.retry_after_seconds = min(max(1, math.ceil(seconds)), RETRY_AFTER_SECONDS_MOST)
+        return refusal
 
 
-async def _refusal(answer: UpstreamAnswer, account: ProviderAccount) -> GatewayError:
+def _failed(problem: Exception) -> _Failed:
+    if isinstance(problem, _Failed):
+        return problem
+    if isinstance(problem, UpstreamFailed):
+        return _Failed(Trouble.SERVER, failure=problem.failure)
+    silent = isinstance(problem, TimeoutError)
+    return _Failed(Trouble.SERVER, failure=Failure.SILENT if silent else Failure.BROKEN)
+
+
+async def _refuse(answer: UpstreamAnswer, account: ProviderAccount) -> NoReturn:
     if answer.status not in REJECTED:
-        await answer.close()
-        return ProviderUnavailable()
+        raise _Failed(trouble_of(answer.status), status=answer.status, retry_after=answer.header("retry-after"))
     body = bytearray()
     try:
         async with asyncio.timeout(REJECTION_SECONDS):
@@ -110,10 +196,17 @@ async def _refusal(answer: UpstreamAnswer, account: ProviderAccount) -> GatewayE
                 body += piece
     except (TimeoutError, UpstreamFailed):
         body.clear()
-    finally:
-        await answer.close()
     rejection = read_rejection(bytes(body), account.secret.reveal())
-    return ProviderRejected(rejection.message, param=rejection.param, code=rejection.code)
+    raise ProviderRejected(rejection.message, param=rejection.param, code=rejection.code)
+
+
+def seconds_in(retry_after: str | None) -> float | None:
+    """What a Retry-After header says in seconds; dates are not worth reading."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds > 0 else None
 
 
 def _milliseconds_since(begun: float) -> int:

@@ -16,6 +16,7 @@ from functools import partial
 
 import msgspec
 
+from tollkeeper.core.addresses import Address
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.chat import read_chat
@@ -25,8 +26,11 @@ from tollkeeper.relay.answer import Answer, answer_to
 from tollkeeper.relay.bill import open_bill
 from tollkeeper.relay.call import Call, Running
 from tollkeeper.relay.count_input import InputCounter, read_ask
-from tollkeeper.relay.dispatch import Attempt, Dispatcher
+from tollkeeper.relay.dispatch import Attempt, Dispatcher, Journey
 from tollkeeper.relay.time_limits import TimeLimits
+
+# On the backup address there is one: it has no failover.
+ATTEMPTS_MOST = 3
 
 
 class Relay(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,18 +57,23 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
     offer = (await relay.catalog.shelf()).find(order.model, Kind.CHAT, caller, relay.clock.now())  # 404
     ask = await read_ask(order, offer.model, relay.counter)
     bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
-    attempts: list[Attempt] = []
-    wait_seconds = limits.first_byte(streamed=order.stream)
-    dispatch = partial(relay.dispatcher.send, order, call.request_id, attempts, first_byte_seconds=wait_seconds)
+    journey = Journey(
+        request_id=call.request_id,
+        tokens=ask.input_tokens,
+        most_attempts=1 if call.address is Address.BACKUP else ATTEMPTS_MOST,
+        first_byte_seconds=limits.first_byte(streamed=order.stream),
+        is_awaited=lambda: call.ended_as is None,
+    )
+    dispatch = partial(relay.dispatcher.deliver, order, journey)
     answer = answer_to(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
     try:
         async with call.endable(after_seconds=limits.of(call, streamed=order.stream)):
             with relay.running.counted(call):
                 yield answer
     finally:
-        ending = _ending(answer, call, attempts)
+        ending = _ending(answer, call, journey.attempts)
         due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
-        bill.settle(due, ending, [attempt.told(ending) for attempt in attempts])
+        bill.settle(due, ending, journey.attempts)
         await answer.close()
 
 

@@ -7,11 +7,10 @@ import asyncpg
 from tollkeeper.core.catalog import Kind, Model, Shelf
 from tollkeeper.core.prices import Price, millionths
 from tollkeeper.core.quote import TokenLimits
-from tollkeeper.ports import AlreadyOnFile, NewModel, NewProviderAccount, NotOnFile
+from tollkeeper.ports import AlreadyOnFile, NewModel, NotOnFile
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database
-from tollkeeper.storage.envelope import EnvelopeKeys, seal
 from tollkeeper.storage.snapshot import Snapshot
 
 MODELS = """
@@ -43,10 +42,6 @@ insert into price (model_id, effective_from, model_multiplier, completion_multip
 values ($1, coalesce($2, ledger_now()), $3, $4, $5)
 """
 
-ADD_PROVIDER_ACCOUNT = """
-insert into provider_account (name, vendor, base_url, key_envelope) values ($1, $2, $3, $4) returning id
-"""
-
 
 class SqlCatalog:
     """The `Catalog` port."""
@@ -70,12 +65,11 @@ class SqlCatalog:
 
 
 class SqlCatalogDesk:
-    """The `CatalogDesk` port: enters models, prices and provider accounts, on the record."""
+    """The `CatalogDesk` port: enters models and prices, on the record."""
 
-    def __init__(self, database: Database, nudges: Nudges, envelope_keys: EnvelopeKeys) -> None:
+    def __init__(self, database: Database, nudges: Nudges) -> None:
         self._database = database
         self._nudges = nudges
-        self._envelope_keys = envelope_keys
 
     async def add_model(self, model: NewModel, *, actor: str) -> None:
         price = model.price
@@ -100,20 +94,6 @@ class SqlCatalogDesk:
             detail = {"kind": model.kind, "model_multiplier": str(price.model)}
             await audit(connection, actor, "model.add", f"model:{model.id}", detail)
         await self._nudges.send()
-
-    async def add_provider_account(self, account: NewProviderAccount, *, actor: str) -> int:
-        sealed = seal(account.secret, self._envelope_keys, sealed_for=account.name)
-        async with self._database.transaction() as connection:
-            try:
-                account_id: int = await connection.fetchval(
-                    ADD_PROVIDER_ACCOUNT, account.name, account.vendor, account.base_url, sealed
-                )
-            except asyncpg.UniqueViolationError:
-                raise AlreadyOnFile(f"A provider account '{account.name}' exists already.") from None
-            detail = {"vendor": account.vendor, "base_url": account.base_url}
-            await audit(connection, actor, "provider.add", f"provider_account:{account.name}", detail)
-        await self._nudges.send()
-        return account_id
 
 
 def _model(row: asyncpg.Record, prices: tuple[Price, ...]) -> Model:

@@ -39,6 +39,7 @@ FORGET_ALL = Change("all", 0)
 
 LOOK = """
 select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, ledger_now() as now,
+       (select count(*) from worker where ended_at is null and fenced_at is null) as workers,
        (select coalesce(json_agg(json_build_array(id, kind, subject) order by id), '[]')
         from (select * from change where transaction_id >= $1::text::xid8 order by id limit $2) news)::text as changes
 """
@@ -61,6 +62,8 @@ class Changes:
         self._seen: set[int] = set()
         self._fresh_until = float("-inf")
         self._epoch: datetime | None = None
+        # Processes that share this database, the one that asks included.
+        self.live_workers = 1
 
     def tell(self, listener: Callable[[Change], None]) -> None:
         self._listeners.append(listener)
@@ -105,6 +108,7 @@ class Changes:
         middle = (begun + time.monotonic()) / 2
         self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
         self._fresh_until = begun + FRESH_FOR_SECONDS
+        self.live_workers = max(1, found["workers"])
 
     def _slept(self, begun: float, database_now: datetime) -> bool:
         """Whether more time went by than our own clock says: it stands still while a machine is suspended."""
@@ -119,7 +123,8 @@ class Changes:
 
 
 class Nudges:
-    """Redis pub/sub beside the feed: makes a change known in milliseconds while Redis is there."""
+    """Redis pub/sub beside the feed: makes a change known in milliseconds while Redis is there. What has a text is news
+    of its own, for whoever can make something of it."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -128,31 +133,31 @@ class Nudges:
     async def close(self) -> None:
         await self._redis.aclose()
 
-    async def send(self) -> None:
-        """Best effort: nodes see the change on their next look anyway."""
+    async def send(self, text: bytes = b"") -> None:
+        """Best effort: nodes see a change on their next look anyway, and learn news by themselves."""
         try:
-            await self._redis.publish(CHANNEL, b"")
+            await self._redis.publish(CHANNEL, text)
         except (RedisError, OSError, TimeoutError) as problem:
-            log.warning("redis out of reach, nodes learn of the change by polling: %s", problem)
+            log.warning("redis out of reach, nodes learn without it, and later: %s", problem)
 
-    async def follow(self, nudge: Callable[[], None]) -> None:
+    async def follow(self, hear: Callable[[bytes], None]) -> None:
         """Pass nudges on until cancelled, reconnecting for ever."""
         while True:
             try:
-                await self._listen(nudge)
+                await self._listen(hear)
             except (RedisError, OSError, TimeoutError) as problem:
                 if self.connected:
                     log.warning("redis out of reach, polling alone keeps snapshots fresh: %s", problem)
                 self.connected = False
                 await asyncio.sleep(1)
 
-    async def _listen(self, nudge: Callable[[], None]) -> None:
+    async def _listen(self, hear: Callable[[bytes], None]) -> None:
         async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
             await channel.subscribe(CHANNEL)
             self.connected = True
-            nudge()
+            hear(b"")
             while True:
                 # With a bounded wait, a connection that died silently is noticed by its health check.
                 message = await channel.get_message(timeout=5)
                 if message is not None:
-                    nudge()
+                    hear(message["data"])

@@ -4,17 +4,29 @@ import logging
 from collections.abc import Sequence
 
 import asyncpg
+import msgspec
 
-from tollkeeper.ports import ProviderAccount
+from tollkeeper.core.pool import Place
+from tollkeeper.core.prices import millionths
+from tollkeeper.ports import NotOnFile, ProviderAccount
 from tollkeeper.settings import Secret
-from tollkeeper.storage.changes import Changes
+from tollkeeper.storage.audit import audit
+from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database
 from tollkeeper.storage.envelope import CannotOpen, EnvelopeKeys, unseal
 from tollkeeper.storage.snapshot import Snapshot
 
-ALL = "select id, name, vendor, base_url, key_envelope from provider_account order by id"
+COLUMNS = """
+select id, name, vendor, base_url, key_envelope, tier, weight, requests_per_minute, tokens_per_minute, concurrency,
+       models, cost_multiplier, state = 'active' and suspended_at is null as takes_calls
+from provider_account
+"""
+ALL = COLUMNS + "order by id"
+SUSPENDED = COLUMNS + "where suspended_at is not null order by id"
+NAMED = COLUMNS + "where name = $1"
 
 log = logging.getLogger(__name__)
+decode_models = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class SqlProviderAccounts:
@@ -30,19 +42,76 @@ class SqlProviderAccounts:
         return await self._snapshot.get()
 
     async def _read(self) -> Sequence[ProviderAccount]:
-        accounts = map(self._account, await self._database.rows(ALL))
-        return [account for account in accounts if account is not None]
+        return _those_that_open(await self._database.rows(ALL), self._envelope_keys)
 
-    def _account(self, row: asyncpg.Record) -> ProviderAccount | None:
+
+class SqlSuspensions:
+    """The `Suspensions` port."""
+
+    def __init__(self, database: Database, nudges: Nudges, *, actor: str = "service") -> None:
+        """`actor`: who is on the record for lifting one."""
+        self._database = database
+        self._nudges = nudges
+        self._actor = actor
+
+    async def suspend(self, account_id: int, because: str) -> None:
+        await self._database.row("select suspend_provider_account($1, $2)", account_id, because)
+        await self._nudges.send()
+
+    async def lift(self, account_id: int) -> bool:
+        async with self._database.transaction() as connection:
+            name = await connection.fetchval("select lift_suspension($1)", account_id)
+            if name is None:
+                return False
+            await audit(connection, self._actor, "provider.lift_suspension", f"provider_account:{name}", {})
+        await self._nudges.send()
+        return True
+
+
+async def suspended_accounts(database: Database, envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
+    return _those_that_open(await database.rows(SUSPENDED), envelope_keys)
+
+
+async def account_named(database: Database, envelope_keys: EnvelopeKeys, name: str) -> ProviderAccount:
+    """Raise NotOnFile where there is none, or its key cannot be opened."""
+    row = await database.row(NAMED, name)
+    if row is None:
+        raise NotOnFile(f"There is no provider account '{name}'.")
+    try:
+        return _account(row, envelope_keys)
+    except CannotOpen as problem:
+        raise NotOnFile(f"The key of '{name}' cannot be had. {problem}") from None
+
+
+def _those_that_open(rows: Sequence[asyncpg.Record], envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
+    accounts = []
+    for row in rows:
         try:
-            secret = unseal(row["key_envelope"], self._envelope_keys, sealed_for=row["name"])
+            accounts.append(_account(row, envelope_keys))
         except CannotOpen as problem:
             log.error("provider account %s is left out: %s", row["name"], problem)
-            return None
-        return ProviderAccount(
-            id=row["id"],
-            name=row["name"],
-            vendor=row["vendor"],
-            base_url=row["base_url"],
-            secret=Secret(secret),
-        )
+    return accounts
+
+
+def _account(row: asyncpg.Record, envelope_keys: EnvelopeKeys) -> ProviderAccount:
+    return ProviderAccount(
+        id=row["id"],
+        name=row["name"],
+        vendor=row["vendor"],
+        base_url=row["base_url"],
+        secret=Secret(unseal(row["key_envelope"], envelope_keys, sealed_for=row["name"])),
+        place=place_of(row),
+        models=None if row["models"] is None else decode_models(row["models"]),
+        takes_calls=row["takes_calls"],
+        cost=millionths(row["cost_multiplier"]),
+    )
+
+
+def place_of(row: asyncpg.Record) -> Place:
+    return Place(
+        tier=row["tier"],
+        weight=row["weight"],
+        requests_per_minute=row["requests_per_minute"],
+        tokens_per_minute=row["tokens_per_minute"],
+        concurrency=row["concurrency"],
+    )

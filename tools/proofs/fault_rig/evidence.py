@@ -77,7 +77,8 @@ def gather(
             order=order,
             heard=one,
             receipts=(own := receipts[order.customer.key_id]),
-            truths=[line for receipt in own for line in truths[receipt.request_id]],
+            # Where one account after another failed, the last is the one whose answer the caller was given.
+            truths=[line for receipt in own for line in truths[receipt.request_id][-1:]],
             entered=sum(entered.get(receipt.request_id, 0) for receipt in own),
         )
         for order, one in zip(orders, heard, strict=True)

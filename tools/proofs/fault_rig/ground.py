@@ -1,4 +1,4 @@
-"""The ground: stores, a schema, models, a provider account, and a customer for every call of the proof.
+"""The ground: stores, a schema, models, provider accounts, and a customer for every call of the proof.
 
 Each call has a key of its own, so that the books tell calls apart whatever their callers saw of them.
 """
@@ -11,7 +11,7 @@ import msgspec
 
 from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.settings import keys_by_version
-from tools.node import tollkeeper
+from tools.accounts import add_accounts
 from tools.proofs.ledger_rig.ground import QUOTA_EACH, connect
 from tools.run import command
 
@@ -29,6 +29,10 @@ insert into lot (account_id, granted, remaining, source, source_id, term, expire
 """
 
 
+# So many that faults, which are most calls here, do not take them all out.
+ACCOUNTS = 1_000
+
+
 class Customer(msgspec.Struct, frozen=True):
     key_id: int
     key: str
@@ -41,8 +45,7 @@ def furnish(settings: Mapping[str, str], upstream: str, customers: int, chance: 
     priced = ("--multiplier", "1.25", "--completion", "4")
     command(given, "model", "add", MODEL, *priced)
     command(given, "model", "add", THINKER, *priced, "--hidden-reasoning")
-    added = tollkeeper(given, "provider", "add", "simulator", upstream, stdin=PROVIDER_KEY)
-    assert added.returncode == 0, added.stderr
+    asyncio.run(add_accounts(given, upstream, PROVIDER_KEY, ACCOUNTS))
     return asyncio.run(_fill(settings, customers, chance))
 
 

@@ -1,0 +1,8 @@
+"""The composition root: the only room that names concrete adapters."""
+
+from tollkeeper.app.gateway import gateway
+from tollkeeper.app.office import Office, office
+from tollkeeper.app.parts import opened
+from tollkeeper.app.work import work
+
+__all__ = ["Office", "gateway", "office", "opened", "work"]

@@ -1,0 +1,134 @@
+"""The gateway: the public service of one worker process."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+
+from tollkeeper.app.parts import (
+    VENDORS,
+    address_book_of,
+    bookkeeper_of,
+    database_of,
+    envelope_keys_of,
+    loop_mark_of,
+    peppers_of,
+    pool_of,
+    redis_of,
+    services_of,
+    time_limits_of,
+    upstream_of,
+)
+from tollkeeper.core import tokens
+from tollkeeper.edge.call_log import CallLog
+from tollkeeper.edge.exchange import Receive, Scope, Send
+from tollkeeper.edge.lifespan import Stopping, lifespan
+from tollkeeper.edge.respond import Gateway, Health
+from tollkeeper.edge.routes import ROUTES, RouteTable
+from tollkeeper.relay.call import Running
+from tollkeeper.relay.count_input import InputCounter
+from tollkeeper.relay.dispatch import Dispatcher
+from tollkeeper.relay.pipeline import Relay
+from tollkeeper.settings import Settings
+from tollkeeper.steady import survive
+from tollkeeper.storage.accounts import SqlBalances
+from tollkeeper.storage.catalog import SqlCatalog
+from tollkeeper.storage.changes import Changes, Nudges
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.keys import SqlKeys
+from tollkeeper.storage.nodes import beat
+from tollkeeper.storage.provider_accounts import SqlProviderAccounts
+
+SIGNAL_CONNECTIONS = 2
+BOOKING_CONNECTIONS = 4
+# New objects before the youngest of them are looked through for garbage; nearly all are freed long before, by count.
+GARBAGE_OBJECTS = 20_000
+
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def gateway(settings: Settings) -> App:
+    """The ASGI application of one worker process."""
+    # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
+    lookups = database_of(settings, Part.GATEWAY)
+    signals = database_of(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
+    booking = database_of(settings, Part.GATEWAY, connections=BOOKING_CONNECTIONS)
+    changes = Changes(signals)
+    nudges = Nudges(redis_of(settings))
+    bookkeeper = bookkeeper_of(settings, booking)
+    call_log = CallLog(sys.stdout.fileno())
+    book = address_book_of(settings)
+    upstream = upstream_of(settings)
+    pool = pool_of(SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups)
+    relay = Relay(
+        keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),
+        catalog=SqlCatalog(lookups, changes),
+        clock=changes,
+        ledger=lambda: bookkeeper.ledger,
+        counter=InputCounter(),
+        dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings)),
+        running=Running(),
+        limits=time_limits_of(settings),
+    )
+    services = services_of(settings, relay, SqlBalances(lookups))
+    stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
+
+    def health() -> Health:
+        return Health(
+            ready=changes.fresh and bookkeeper.ready and not stopping.begun,
+            database="ok" if changes.fresh else "out of reach",
+            ledger="ok" if bookkeeper.ready else "not begun",
+            redis="ok" if nudges.connected else "out of reach, polling instead",
+        )
+
+    http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health)
+
+    always = (
+        changes.follow,
+        lambda: nudges.follow(lambda text: pool.hear(text) if text else changes.nudge()),
+        lambda: beat(signals, settings.node),
+        bookkeeper.live,
+    )
+    stores = (nudges, lookups, signals, booking)
+    ends = (upstream.close, bookkeeper.close, *(store.close for store in stores), call_log.close)
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(_life([lookups, signals, booking], always, ends), stopping, receive, send)
+        else:
+            await http(scope, receive, send)
+
+    _warm_up()
+    return application
+
+
+def _warm_up() -> None:
+    """Take upon the start what calls would wait for."""
+    # The first count loads tables for 0.1 s.
+    tokens.count("")
+    # What is loaded by now stays; looking through it again and again for garbage took a tenth of every call.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS, 20, 50)
+
+
+@asynccontextmanager
+async def _life(
+    databases: Iterable[Database],
+    always: Iterable[Callable[[], Coroutine[None, None, None]]],
+    ends: Iterable[Callable[[], Awaitable[None]]],
+) -> AsyncIterator[None]:
+    """From the first connection to the last: what runs always, and how it is ended, in order."""
+    for database in databases:
+        await database.open()
+    tasks = [asyncio.create_task(begin()) for begin in always]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # Each in its turn, whatever became of the one before: the books are closed even if Redis is gone.
+        for end in ends:
+            await survive("shutdown", end)

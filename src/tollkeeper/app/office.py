@@ -1,0 +1,68 @@
+"""The operator's desks, for the length of one command."""
+
+import getpass
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import msgspec
+
+from tollkeeper.accounts.keys import KeyMaker
+from tollkeeper.app.parts import (
+    envelope_keys_of,
+    opened,
+    peppers_of,
+    redis_of,
+    test_key,
+)
+from tollkeeper.ports import (
+    AccountDesk,
+    CatalogDesk,
+    KeyDesk,
+    ProviderAccount,
+    ProviderDesk,
+    Suspensions,
+)
+from tollkeeper.settings import Settings
+from tollkeeper.storage.accounts import SqlAccountDesk
+from tollkeeper.storage.catalog import SqlCatalogDesk
+from tollkeeper.storage.changes import Nudges
+from tollkeeper.storage.database import Part
+from tollkeeper.storage.keys import SqlKeyDesk
+from tollkeeper.storage.provider_accounts import SqlSuspensions
+from tollkeeper.storage.provider_desk import SqlProviderDesk
+
+
+class Office(msgspec.Struct, frozen=True, kw_only=True):
+    """What the operator's commands work with."""
+
+    accounts: AccountDesk
+    keys: KeyDesk
+    catalog: CatalogDesk
+    providers: ProviderDesk
+    suspensions: Suspensions
+    test_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
+    key_maker: KeyMaker
+    actor: str
+
+
+@asynccontextmanager
+async def office(settings: Settings) -> AsyncIterator[Office]:
+    """Open the operator's desks for the length of one command."""
+    nudges = Nudges(redis_of(settings))
+    actor = f"cli:{getpass.getuser()}"
+    async with opened(settings, Part.CONSOLE) as database:
+        try:
+            yield Office(
+                accounts=SqlAccountDesk(database),
+                keys=SqlKeyDesk(database, nudges),
+                catalog=SqlCatalogDesk(database, nudges),
+                providers=SqlProviderDesk(database, nudges, envelope_keys_of(settings)),
+                suspensions=SqlSuspensions(database, nudges, actor=actor),
+                test_key=partial(test_key, settings),
+                key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
+                actor=actor,
+            )
+        finally:
+            await nudges.close()

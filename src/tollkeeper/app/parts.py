@@ -1,0 +1,147 @@
+"""The parts, each made from the settings."""
+
+import hmac
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from redis.asyncio import Redis
+
+from tollkeeper.core.addresses import Address, AddressBook
+from tollkeeper.core.keys import Peppers
+from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.endpoints import Services
+from tollkeeper.ports import (
+    Balances,
+    ProviderAccount,
+    ProviderAccounts,
+)
+from tollkeeper.providers.http import HttpUpstream
+from tollkeeper.providers.openai import OpenAI
+from tollkeeper.providers.pool import LivePool
+from tollkeeper.providers.probe import key_is_accepted
+from tollkeeper.relay.pipeline import Relay
+from tollkeeper.relay.time_limits import TimeLimits
+from tollkeeper.settings import Settings, keys_by_version
+from tollkeeper.steady import Errands
+from tollkeeper.storage.bookkeeper import Bookkeeper
+from tollkeeper.storage.changes import Changes, Nudges
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.envelope import EnvelopeKeys
+from tollkeeper.storage.provider_accounts import SqlSuspensions
+
+VENDORS = {"openai": OpenAI()}
+
+
+def database_of(settings: Settings, part: Part, connections: int | None = None) -> Database:
+    return Database(
+        settings.database_url.reveal(),
+        part,
+        connections=connections or settings.database_connections,
+        patience_seconds=settings.store_patience_seconds,
+    )
+
+
+def bookkeeper_of(settings: Settings, database: Database) -> Bookkeeper:
+    return Bookkeeper(database, settings.node, settings.journal, patience_seconds=settings.store_patience_seconds)
+
+
+def redis_of(settings: Settings) -> Redis:
+    return Redis.from_url(
+        settings.redis_url.reveal(),
+        socket_timeout=2,
+        socket_connect_timeout=2,
+        health_check_interval=5,
+        client_name="tollkeeper",
+    )
+
+
+def peppers_of(settings: Settings) -> Peppers:
+    return Peppers(keys_by_version(settings.peppers, least_bytes=32))
+
+
+def envelope_keys_of(settings: Settings) -> EnvelopeKeys:
+    return EnvelopeKeys(keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32))
+
+
+def upstream_of(settings: Settings) -> HttpUpstream:
+    certificates = settings.provider_certificates
+    return HttpUpstream(
+        connect_seconds=settings.connect_seconds,
+        idle_seconds=settings.provider_idle_seconds,
+        proxy_url=settings.egress_proxy.reveal() or None,
+        root_certificates=Path(certificates).read_bytes() if certificates else None,
+    )
+
+
+def address_book_of(settings: Settings) -> AddressBook:
+    return AddressBook(
+        {
+            Address.MAIN: settings.main_hosts,
+            Address.BACKUP: settings.backup_hosts,
+            Address.BILLING: settings.billing_hosts,
+            Address.AGENT: settings.agent_hosts,
+        }
+    )
+
+
+def time_limits_of(settings: Settings) -> TimeLimits:
+    return TimeLimits(
+        cut_seconds=settings.cut_seconds,
+        longest_seconds=settings.longest_seconds,
+        first_byte_seconds=settings.first_byte_seconds,
+        idle_seconds=settings.provider_idle_seconds,
+    )
+
+
+def services_of(settings: Settings, relay: Relay, balances: Balances) -> Services:
+    return Services(
+        relay=relay,
+        balances=balances,
+        bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
+        owned_by=settings.provider_domain,
+        keep_alive_seconds=settings.keep_alive_seconds,
+        loop_mark=loop_mark_of(settings),
+    )
+
+
+def pool_of(accounts: ProviderAccounts, changes: Changes, nudges: Nudges, database: Database) -> LivePool:
+    pool = LivePool(
+        accounts,
+        VENDORS,
+        now=time.monotonic,
+        chance=random.random,
+        share=lambda: changes.live_workers,
+    )
+    errands, suspensions = Errands(), SqlSuspensions(database, nudges)
+    pool.tell = lambda text: errands.run("news of the pool", lambda: nudges.send(text))
+    pool.suspend = lambda account_id, because: errands.run(
+        "suspension of a provider account", lambda: suspensions.suspend(account_id, because)
+    )
+    return pool
+
+
+def loop_mark_of(settings: Settings) -> str:
+    """The same on every node of this service, and on no other's."""
+    return hmac.digest(settings.peppers.reveal().encode(), b"loop", "sha256").hex()[:32]
+
+
+@asynccontextmanager
+async def opened(settings: Settings, part: Part) -> AsyncIterator[Database]:
+    """A database for the length of one command."""
+    database = database_of(settings, part)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def test_key(settings: Settings, account: ProviderAccount) -> tuple[bool, str]:
+    upstream = upstream_of(settings)
+    try:
+        return await key_is_accepted(account, upstream)
+    finally:
+        await upstream.close()

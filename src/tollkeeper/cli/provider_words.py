@@ -1,0 +1,98 @@
+"""Provider accounts in words: how one is doing, and what is wrong with how one was described."""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from tollkeeper.core.money import Quota, mills_used, usd_text
+from tollkeeper.core.pool import Place
+from tollkeeper.ports import ProviderStanding, ProviderState
+
+
+class BadDescription(ValueError):
+    """A provider account cannot be described like that; the message says why."""
+
+
+def health(standing: ProviderStanding) -> str:
+    """What an operator must know first comes first."""
+    if standing.suspended_at is not None:
+        since = f"{standing.suspended_at:%Y-%m-%d %H:%M:%S} UTC"
+        told = (
+            f"suspended since {since}: {standing.suspended_because}; it is tested every minute, or now with "
+            f"`tollkeeper provider test {standing.name}`"
+        )
+        return told if standing.state is ProviderState.ACTIVE else f"{standing.state}, and {told}"
+    if standing.state is not ProviderState.ACTIVE:
+        return standing.state.value
+    if not standing.attempts:
+        return "idle: no calls in 10 min"
+    if standing.failed * 2 >= standing.attempts:
+        return f"failing: {standing.failed} of {_calls(standing.attempts)} in 10 min failed"
+    failed = f", {standing.failed} failed" if standing.failed else ""
+    latency = "" if standing.first_byte_ms is None else f", first byte {standing.first_byte_ms / 1_000:.1f} s"
+    return f"well: {_calls(standing.attempts)} in 10 min{failed}{latency}"
+
+
+def limits(place: Place) -> str:
+    given = {
+        "requests/min": place.requests_per_minute,
+        "tokens/min": place.tokens_per_minute,
+        "at once": place.concurrency,
+    }
+    return ", ".join(f"{limit} {what}" for what, limit in given.items() if limit is not None) or "none"
+
+
+def usd(amount: int) -> str:
+    """With three decimals, and a minus where a margin is a loss."""
+    mills = mills_used(Quota(abs(amount)))
+    return f"{'-' if amount < 0 and mills else ''}{usd_text(mills)}"
+
+
+def model_names(given: Iterable[str]) -> dict[str, str]:
+    """`gpt-4o=my-deployment`: our id, and the provider's name for it; an id alone has the same name there."""
+    names: dict[str, str] = {}
+    for text in given:
+        ours, equals, theirs = text.partition("=")
+        if not ours or (equals and not theirs):
+            raise BadDescription(f"'{text}' names no model: write OUR=THEIRS, or the id alone where it is the same.")
+        if ours in names:
+            raise BadDescription(f"The model '{ours}' was given twice.")
+        names[ours] = theirs or ours
+    return names
+
+
+def check_vendor(vendor: str) -> None:
+    if vendor != "openai":
+        raise BadDescription(f"'{vendor}' is not served yet: only openai, and providers compatible with it, are.")
+
+
+def check_address(base_url: str, *, insecure_http: bool) -> None:
+    try:
+        address = urlsplit(base_url)
+        host = address.hostname
+        _ = address.port
+    except ValueError:
+        raise BadDescription(f"The base_url '{base_url}' is not an address.") from None
+    if address.scheme not in {"http", "https"} or not host:
+        raise BadDescription("The base_url must be like https://host/v1.")
+    # The separators alone would do harm too: whatever is added to the address would no longer be its path.
+    if "?" in base_url or "#" in base_url:
+        raise BadDescription("The base_url must have no query (?) and no fragment (#).")
+    if "@" in address.netloc:
+        raise BadDescription("The base_url must have no user or password; the key is asked for.")
+    if address.scheme == "http" and not insecure_http and not _is_loopback(host):
+        raise BadDescription(
+            f"Over plain http anybody on the way to {host} could read the key and every call. Use https, or say "
+            "--insecure-http if you are sure of the network."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _calls(count: int) -> str:
+    return "1 call" if count == 1 else f"{count} calls"

@@ -1,0 +1,157 @@
+"""Provider accounts: `provider add`, `list`, `pause`, `drain`, `resume`, `test`."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tollkeeper.app import office
+from tollkeeper.cli.catalog import multiplier_in
+from tollkeeper.cli.provider_words import BadDescription, check_address, check_vendor, health, limits, model_names, usd
+from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.core.pool import Place
+from tollkeeper.ports import NewProviderAccount, ProviderStanding, ProviderState
+
+MOST = 2**31 - 1
+
+provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider account's name.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(provider_app, name="provider")
+
+
+def _limit(what_for: str) -> Any:
+    return typer.Option(metavar="N", min=1, max=MOST, help=f"{what_for} Without it: no limit.")
+
+
+@provider_app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
+    base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
+    vendor: Annotated[str, typer.Option(help="Its wire format: openai, for anything compatible too.")] = "openai",
+    tier: Annotated[int, typer.Option(min=1, max=32_767, help="Lower tiers are used before higher ones.")] = 1,
+    weight: Annotated[int, typer.Option(min=0, max=1_000, help="Its share of its tier's calls; 0 for none.")] = 1,
+    rpm: Annotated[int | None, _limit("Requests a minute.")] = None,
+    tpm: Annotated[int | None, _limit("Tokens a minute.")] = None,
+    concurrency: Annotated[int | None, _limit("Calls at once.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OUR=THEIRS", help="A model it serves, and its name there; repeat it. Without: all."),
+    ] = None,
+    cost: Annotated[str, typer.Option(help="What it costs us, as a part of the list price.")] = "1",
+    insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
+) -> None:
+    """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
+    try:
+        check_vendor(vendor)
+        check_address(base_url, insecure_http=insecure_http)
+        models = model_names(model) if model else None
+    except BadDescription as problem:
+        complain(str(problem))
+        raise typer.Exit(1) from None
+    place = Place(tier=tier, weight=weight, requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=concurrency)
+    part_of_price = multiplier_in(cost)
+    account = NewProviderAccount(
+        name=name,
+        vendor=vendor,
+        base_url=base_url,
+        secret=_key(),
+        place=place,
+        models=models,
+        cost=part_of_price,
+    )
+
+    async def work() -> int:
+        async with office(settings_or_complain()) as desk:
+            return await desk.providers.add(account, actor=desk.actor)
+
+    say(f"provider account {asyncio.run(work())} ({name}) added; its key is sealed")
+
+
+@provider_app.command("list")
+def list_all() -> None:
+    """Every provider account: its place in the pool, how it is doing, and what it earned in the last 24 hours."""
+
+    async def work() -> Sequence[ProviderStanding]:
+        async with office(settings_or_complain()) as desk:
+            return await desk.providers.standing()
+
+    table = Table("name", "tier", "weight", "limits", "models", "health")
+    for column in ("calls 24 h", "charged USD", "cost USD", "margin USD"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for standing in asyncio.run(work()):
+        table.add_row(*map(Text, _line(standing)))
+    show(table)
+
+
+@provider_app.command("pause")
+def pause(name: Name) -> None:
+    """Give it no more calls, on every node within two seconds, until it is resumed."""
+    _set_state(name, ProviderState.PAUSED, "paused")
+
+
+@provider_app.command("drain")
+def drain(name: Name) -> None:
+    """Let the calls under way end and give it no more, to take it away afterwards."""
+    _set_state(name, ProviderState.DRAINING, "draining")
+
+
+@provider_app.command("resume")
+def resume(name: Name) -> None:
+    """Give it calls again. One that is suspended must pass `provider test` first."""
+    _set_state(name, ProviderState.ACTIVE, "active")
+
+
+@provider_app.command("test")
+def test(name: Name) -> None:
+    """Ask the provider whether it accepts the key; lift the account's suspension if it does. Exit code 1 if not."""
+
+    async def work() -> tuple[bool, str, bool]:
+        async with office(settings_or_complain()) as desk:
+            account = await desk.providers.find(name)
+            accepted, told = await desk.test_key(account)
+            return accepted, told, accepted and await desk.suspensions.lift(account.id)
+
+    accepted, told, lifted = asyncio.run(work())
+    if not accepted:
+        complain(f"{name}: {told}.")
+        raise typer.Exit(1)
+    say(f"{name}: {told}." + (" It is no longer suspended." if lifted else ""))
+
+
+def _set_state(name: str, state: ProviderState, word: str) -> None:
+    async def work() -> bool:
+        async with office(settings_or_complain()) as desk:
+            return await desk.providers.set_state(name, state, actor=desk.actor)
+
+    say(f"provider account {name} is {word}" + ("" if asyncio.run(work()) else ", as it was before"))
+
+
+def _key() -> str:
+    secret: str = typer.prompt("Provider key", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if not secret.strip():
+        complain("No provider key was given: type it when asked, or send it to standard input.")
+        raise typer.Exit(1)
+    return secret.strip()
+
+
+def _line(standing: ProviderStanding) -> tuple[str, ...]:
+    return (
+        standing.name,
+        str(standing.place.tier),
+        str(standing.place.weight),
+        limits(standing.place),
+        "all" if standing.models is None else str(standing.models),
+        health(standing),
+        str(standing.delivered),
+        usd(standing.charged),
+        usd(standing.cost),
+        usd(standing.charged - standing.cost),
+    )

@@ -1,0 +1,49 @@
+"""The pool of provider accounts, as those who dispatch calls see it."""
+
+from collections.abc import Collection
+from typing import Protocol
+
+import msgspec
+
+from tollkeeper.core.pool import Trouble
+from tollkeeper.ports.upstream import ProviderAccount
+
+
+class Seat(Protocol):
+    """A call's place at a provider account, from its choosing to its end."""
+
+    account: ProviderAccount
+
+    def succeed(self, first_byte_seconds: float) -> None:
+        """The account answered well."""
+        ...
+
+    def fail(self, trouble: Trouble, because: str, retry_after_seconds: float | None = None) -> None:
+        """The account did not answer, or not well. The seat is given up."""
+        ...
+
+    def leave(self, output_tokens: int = 0) -> None:
+        """The call is over. Leaving twice is leaving once."""
+        ...
+
+
+class Pool(Protocol):
+    async def take_seat(self, model_id: str, *, tokens: int, tried: Collection[int]) -> Seat | None:
+        """A seat at an account that serves the model, takes calls, and was not tried yet; None where there is none."""
+        ...
+
+    def may_try_again(self) -> bool:
+        """Whether a failed attempt may be followed by another: they are a tenth of calls at most."""
+        ...
+
+    def seconds_until_seats(self) -> float | None:
+        """When an account that is out now will be tried again."""
+        ...
+
+
+class PoolNews(msgspec.Struct, frozen=True):
+    """What one process has learned of an account that others should know: out for so long, or back."""
+
+    account_id: int
+    seconds: float
+    trouble: Trouble | None

@@ -1,0 +1,26 @@
+"""Ask a provider whether it accepts an account's key, without spending anything on it."""
+
+from tollkeeper.ports import ProviderAccount, Upstream, UpstreamFailed, UpstreamRequest
+
+PATIENCE_SECONDS = 10.0
+REFUSED = frozenset({401, 402, 403})
+
+
+async def key_is_accepted(account: ProviderAccount, upstream: Upstream) -> tuple[bool, str]:
+    """Whether it is, and what came, in words. An answer that says nothing of the key is no yes."""
+    headers = (("authorization", f"Bearer {account.secret.reveal()}"), ("accept", "application/json"))
+    address = f"{account.base_url.rstrip('/')}/models"
+    try:
+        answer = await upstream.send(UpstreamRequest(address, headers, b"", PATIENCE_SECONDS, method="GET"))
+    except UpstreamFailed as problem:
+        return False, f"{address} could not be asked: {problem.failure.value}"
+    await answer.close()
+    return verdict(answer.status, address)
+
+
+def verdict(status: int, address: str) -> tuple[bool, str]:
+    if 200 <= status < 300:
+        return True, f"{address} answered {status}: its key is accepted"
+    if status in REFUSED:
+        return False, f"{address} answered {status}: its key is refused"
+    return False, f"{address} answered {status}, which does not say whether its key is accepted"

@@ -1,0 +1,525 @@
+"""The pool, without a clock and without chance: what takes an account out, what brings it back, and who is chosen."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tollkeeper.core.pool import (
+    BUSY_SECONDS,
+    BUSY_SECONDS_MOST,
+    FAILURES_LEAST,
+    MINUTE_SECONDS,
+    OUT_SECONDS_FIRST,
+    OUT_SECONDS_MOST,
+    REFUSED_KEY_SECONDS,
+    WINDOW_SECONDS,
+    Health,
+    Place,
+    RetryBudget,
+    Tier,
+    Trouble,
+    Window,
+    choose,
+    tiers,
+    trouble_of,
+)
+
+NOW = 1_000.0
+PLACE = Place()
+INSTANT = 0.001
+# On purpose ten times what is promised: this asserts that nobody made it a loop over all; the proof measures it.
+CHOOSE_SECONDS_MOST = 200e-6
+
+
+def seeded(seed: int) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - chance that can be repeated, not a secret
+
+
+def out_of_order(health: Health, now: float = NOW) -> float:
+    """Fail as often as it takes; for how long it is out then."""
+    return [health.fail(Trouble.SERVER, now) for _ in range(FAILURES_LEAST)][-1]
+
+
+def on_trial(health: Health, now: float) -> None:
+    """Begin the one call that tries whether it is back."""
+    assert health.takes_calls(PLACE, now)
+    health.begin(0, now)
+
+
+# What is remembered.
+
+
+@pytest.mark.parametrize(
+    ("added_at", "asked_at", "left"),
+    [
+        pytest.param(100.0, 100.0, 5, id="at once"),
+        pytest.param(100.0, 109.999, 5, id="just within the window"),
+        pytest.param(100.0, 110.0, 0, id="at the end of the window"),
+        pytest.param(100.9, 110.0, 0, id="kept by the second: begun seconds count whole"),
+        pytest.param(100.0, 10_000.0, 0, id="long after"),
+        pytest.param(100.0, 99.0, 5, id="a clock that was read out of turn"),
+        pytest.param(0.0, 9.9, 5, id="from the first second on"),
+    ],
+)
+def test_a_window_forgets_exactly(added_at: float, asked_at: float, left: int) -> None:
+    window = Window(10)
+    window.add(5, added_at)
+    assert window.turn(asked_at) == left == window.total
+
+
+steps = st.lists(st.tuples(st.floats(0, 25), st.integers(0, 100)), max_size=40)
+
+
+@given(size=st.integers(1, 12), steps=steps, start=st.integers(0, 10**9))
+def test_a_window_is_the_sum_of_its_last_seconds(size: int, steps: list[tuple[float, int]], start: int) -> None:
+    window, now, added = Window(size), float(start), []
+    for pause, amount in steps:
+        now += pause
+        window.add(amount, now)
+        added.append((int(now), amount))
+        expected = sum(amount for second, amount in added if second > int(now) - size)
+        assert window.turn(now) == expected == window.total
+    window.clear()
+    assert window.turn(now) == 0
+
+
+# What takes an account out.
+
+
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        (401, Trouble.CREDENTIAL),
+        (402, Trouble.CREDENTIAL),
+        (403, Trouble.CREDENTIAL),
+        (429, Trouble.BUSY),
+        (404, Trouble.SERVER),
+        (500, Trouble.SERVER),
+        (503, Trouble.SERVER),
+        (529, Trouble.SERVER),
+    ],
+)
+def test_a_status_says_what_is_wrong(status: int, trouble: Trouble) -> None:
+    assert trouble_of(status) is trouble
+
+
+def test_an_account_is_well_until_it_fails() -> None:
+    health = Health()
+    assert health.takes_calls(PLACE, 0.0)
+    assert health.trouble is None
+
+
+def test_few_failures_take_nobody_out() -> None:
+    health = Health()
+    told = [health.fail(Trouble.SERVER, NOW) for _ in range(FAILURES_LEAST - 1)]
+    assert not any(told)
+    assert health.trouble is None
+    assert health.takes_calls(PLACE, NOW)
+
+
+def test_failure_after_failure_takes_it_out() -> None:
+    health = Health()
+    assert out_of_order(health) == OUT_SECONDS_FIRST
+    assert not health.takes_calls(PLACE, NOW + OUT_SECONDS_FIRST - INSTANT)
+    assert health.takes_calls(PLACE, NOW + OUT_SECONDS_FIRST)
+
+
+def test_failures_among_many_successes_take_nobody_out() -> None:
+    health = Health()
+    for _ in range(40):
+        health.succeed(0.1, NOW)
+        health.succeed(0.1, NOW)
+        assert health.fail(Trouble.SERVER, NOW) == 0.0
+    assert health.takes_calls(PLACE, NOW)
+
+
+def test_failures_long_apart_take_nobody_out() -> None:
+    health = Health()
+    told = [health.fail(Trouble.SERVER, NOW + number * WINDOW_SECONDS) for number in range(20)]
+    assert not any(told)
+
+
+@pytest.mark.parametrize(
+    ("said", "out_seconds"),
+    [
+        pytest.param(None, BUSY_SECONDS, id="says nothing"),
+        pytest.param(1.0, 1.0, id="says how long"),
+        pytest.param(30.0, 30.0, id="says longer"),
+        pytest.param(86_400.0, BUSY_SECONDS_MOST, id="says tomorrow"),
+    ],
+)
+def test_a_busy_account_is_left_alone_for_as_long_as_it_says(said: float | None, out_seconds: float) -> None:
+    health = Health()
+    assert health.fail(Trouble.BUSY, NOW, said) == out_seconds
+    assert not health.takes_calls(PLACE, NOW + out_seconds - INSTANT)
+    assert health.takes_calls(PLACE, NOW + out_seconds)
+
+
+def test_being_busy_again_and_again_does_not_double() -> None:
+    health, now = Health(), NOW
+    for _ in range(5):
+        health.begin(0, now)
+        assert health.fail(Trouble.BUSY, now) == BUSY_SECONDS
+        health.end(0, now)
+        now += BUSY_SECONDS
+
+
+def test_a_refused_key_takes_it_out_at_once_and_for_long() -> None:
+    health = Health()
+    for _ in range(100):
+        health.succeed(0.1, NOW)
+    assert health.fail(Trouble.CREDENTIAL, NOW) == REFUSED_KEY_SECONDS
+    assert not health.takes_calls(PLACE, NOW + REFUSED_KEY_SECONDS - INSTANT)
+    assert health.trouble is Trouble.CREDENTIAL
+
+
+def test_a_later_smaller_trouble_does_not_let_it_in_earlier() -> None:
+    health = Health()
+    health.fail(Trouble.CREDENTIAL, NOW)
+    health.fail(Trouble.BUSY, NOW, 1.0)
+    assert not health.takes_calls(PLACE, NOW + 2)
+
+
+# What brings it back.
+
+
+def test_one_call_at_a_time_tries_whether_it_is_back() -> None:
+    health = Health()
+    back = NOW + out_of_order(health)
+    on_trial(health, back)
+    assert not health.takes_calls(PLACE, back + 1_000)
+    health.forget(on_trial=True)
+    assert health.takes_calls(PLACE, back), "a trial that told nothing must not block the next"
+
+
+def test_a_trial_that_goes_well_brings_it_back() -> None:
+    health = Health()
+    back = NOW + out_of_order(health)
+    on_trial(health, back)
+    assert health.succeed(0.1, back)
+    assert health.trouble is None
+    assert health.takes_calls(PLACE, back)
+    assert not health.succeed(0.1, back), "that is no news any more"
+
+
+def test_it_has_a_clean_slate_when_it_is_back() -> None:
+    health = Health()
+    back = NOW + out_of_order(health)
+    on_trial(health, back)
+    health.succeed(0.1, back)
+    assert health.fail(Trouble.SERVER, back) == 0.0
+    assert out_of_order(health, back + WINDOW_SECONDS) == OUT_SECONDS_FIRST
+
+
+def test_each_trial_that_fails_doubles_the_time_up_to_a_bound() -> None:
+    health = Health()
+    seconds, now, told = out_of_order(health), NOW, []
+    for _ in range(7):
+        now += seconds
+        on_trial(health, now)
+        seconds = health.fail(Trouble.SERVER, now)
+        health.end(0, now)
+        told.append(seconds)
+    assert told == [4.0, 8.0, 16.0, OUT_SECONDS_MOST, OUT_SECONDS_MOST, OUT_SECONDS_MOST, OUT_SECONDS_MOST]
+
+
+def test_whoever_else_found_it_well_brings_it_back() -> None:
+    health = Health()
+    health.fail(Trouble.CREDENTIAL, NOW)
+    health.come_back()
+    assert health.takes_calls(PLACE, NOW)
+
+
+def test_what_others_found_keeps_it_out() -> None:
+    health = Health()
+    health.stay_out(Trouble.SERVER, 7.0, NOW)
+    assert not health.takes_calls(PLACE, NOW + 6.9)
+    on_trial(health, NOW + 7)
+    assert not health.takes_calls(PLACE, NOW + 7)
+
+
+def test_an_account_whose_news_came_from_others_is_not_out_again_for_one_failure() -> None:
+    health = Health()
+    out_of_order(health)
+    health.come_back()
+    assert health.fail(Trouble.SERVER, NOW + 1) == 0.0
+
+
+def test_calls_that_were_under_way_already_do_not_double_the_time() -> None:
+    health = Health()
+    for _ in range(10):
+        health.begin(0, NOW)
+    for _ in range(10):
+        health.fail(Trouble.SERVER, NOW)
+    assert health.takes_calls(PLACE, NOW + OUT_SECONDS_FIRST)
+
+
+def test_a_call_that_was_under_way_already_does_not_bring_it_back() -> None:
+    health = Health()
+    for _ in range(2):
+        health.begin(0, NOW)
+    health.fail(Trouble.CREDENTIAL, NOW)
+    health.succeed(0.5, NOW)
+    assert not health.takes_calls(PLACE, NOW + 1)
+
+
+def test_a_call_that_was_under_way_already_does_not_end_the_trial() -> None:
+    health = Health()
+    health.begin(0, NOW)
+    back = NOW + out_of_order(health)
+    on_trial(health, back)
+    health.forget()  # The old one: its caller left.
+    assert not health.takes_calls(PLACE, back)
+
+
+@pytest.mark.parametrize(
+    ("per_second", "share", "begins_at"),
+    [
+        (2, 1.0, NOW),
+        (8, 0.9, NOW),
+        (25, 0.9, NOW + 0.5),
+        pytest.param(
+            100,
+            0.9,
+            NOW + 0.5,
+        ),
+    ],
+)
+def test_an_account_that_turns_bad_is_out_within_five_seconds(per_second: int, share: float, begins_at: float) -> None:
+    health, chance = Health(), seeded(7)
+    for number in range(30 * per_second):
+        health.succeed(0.1, begins_at + number / per_second)
+    storm = begins_at + 30
+    for number in range(30 * per_second):
+        now = storm + number / per_second
+        if chance.random() >= share:
+            health.succeed(0.1, now)
+        elif health.fail(Trouble.SERVER, now):
+            assert now - storm <= 5
+            return
+    pytest.fail("it was never taken out")
+
+
+# What it may be given.
+
+
+@pytest.mark.parametrize(
+    ("limit", "share", "taken"),
+    [
+        pytest.param(10, 1, 10, id="alone"),
+        pytest.param(10, 2, 5, id="half of it"),
+        pytest.param(10, 3, 3, id="rounded down, so that all together stay within"),
+        pytest.param(2, 8, 1, id="less than one each: one, never none"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["concurrency", "requests_per_minute", "tokens_per_minute"])
+def test_limits_are_shared_out(kind: str, limit: int, share: int, taken: int) -> None:
+    health, place = Health(), Place(**{kind: limit})
+    begun = 0
+    while health.takes_calls(place, NOW, share):
+        health.begin(1, NOW)
+        begun += 1
+    assert begun == taken
+
+
+def test_who_has_no_limits_takes_everything() -> None:
+    health = Health()
+    for _ in range(10_000):
+        health.begin(1_000_000, NOW)
+    assert health.takes_calls(PLACE, NOW)
+
+
+def test_a_minute_later_there_is_room_again() -> None:
+    health, place = Health(), Place(requests_per_minute=1, tokens_per_minute=100)
+    health.begin(100, NOW)
+    health.end(50, NOW + 30)
+    assert not health.takes_calls(place, NOW + MINUTE_SECONDS - INSTANT)
+    assert health.takes_calls(Place(requests_per_minute=1), NOW + MINUTE_SECONDS)
+    assert health.takes_calls(place, NOW + MINUTE_SECONDS), "50 of 100 are left"
+
+
+def test_an_ended_call_makes_room_for_the_next() -> None:
+    health, place = Health(), Place(concurrency=1)
+    health.begin(0, NOW)
+    assert not health.takes_calls(place, NOW)
+    health.end(0, NOW)
+    assert health.takes_calls(place, NOW)
+    assert health.in_flight == 0
+
+
+def test_latency_follows_the_newest_slowly() -> None:
+    health = Health()
+    health.succeed(1.0, NOW)
+    assert health.latency_seconds == 1.0
+    health.succeed(2.0, NOW)
+    assert health.latency_seconds == pytest.approx(1.2)
+
+
+actions = st.lists(st.sampled_from(["call well", "call badly", "call busy", "tell nothing", "wait", "wait long"]))
+
+
+@given(actions)
+def test_whatever_happens_it_is_tried_again_in_time(actions: list[str]) -> None:
+    """No account is lost: none is out for longer than the longest time, and none is blocked by a trial that ended."""
+    health, now = Health(), NOW
+    does: dict[str, Callable[[], object]] = {
+        "call well": lambda: health.succeed(0.1, now),
+        "call badly": lambda: health.fail(Trouble.SERVER, now),
+        "call busy": lambda: health.fail(Trouble.BUSY, now, 10.0),
+        "tell nothing": lambda: health.forget(on_trial=True),
+    }
+    for action in actions:
+        if action in does and health.takes_calls(PLACE, now):
+            health.begin(1, now)
+            does[action]()
+            health.end(0, now)
+        now += {"wait": 1.0, "wait long": 30.0}.get(action, 0.0)
+        assert health.in_flight == 0
+        assert health.takes_calls(PLACE, now + OUT_SECONDS_MOST)
+        assert health.takes_calls(PLACE, now) or health.trouble is not None
+
+
+# Who is chosen.
+
+
+def everybody(_: int, __: Place) -> bool:
+    return True
+
+
+def no_burden(_: int, __: Place) -> float:
+    return 0.0
+
+
+def test_a_lower_tier_goes_first() -> None:
+    pool = tiers([(1, Place(tier=2, weight=1_000)), (2, Place(tier=1)), (3, Place(tier=3))])
+    chance = seeded(1).random
+    assert {choose(pool, everybody, no_burden, chance) for _ in range(100)} == {2}
+    assert {choose(pool, lambda id_, _: id_ != 2, no_burden, chance) for _ in range(100)} == {1}
+    assert {choose(pool, lambda id_, _: id_ == 3, no_burden, chance) for _ in range(100)} == {3}
+
+
+def test_weights_are_kept_in_the_long_run() -> None:
+    weights = {1: 1, 2: 2, 3: 3, 4: 14}
+    pool = tiers((id_, Place(weight=weight)) for id_, weight in weights.items())
+    chance, calls = seeded(42).random, 20_000
+    chosen = Counter(choose(pool, everybody, no_burden, chance) for _ in range(calls))
+    expected = {id_: calls * weight / sum(weights.values()) for id_, weight in weights.items()}
+    chi_square = sum((chosen[id_] - due) ** 2 / due for id_, due in expected.items())
+    # With 3 degrees of freedom 16.3 is exceeded once in a thousand; the seed is fixed.
+    assert chi_square < 16.3, chosen
+
+
+def test_of_two_that_were_drawn_the_less_burdened_takes_the_call() -> None:
+    pool = tiers([(1, PLACE), (2, PLACE)])
+    burdens = {1: 5.0, 2: 1.0}
+    chance = seeded(3).random
+    chosen = Counter(choose(pool, everybody, lambda id_, _: burdens[id_], chance) for _ in range(1_000))
+    # Six draws of one and the same happen once in 32: then there is nothing to compare.
+    assert chosen[2] > 950
+
+
+def test_load_evens_out() -> None:
+    """Two choices keep the fullest close to the average, where one would leave it far above."""
+    pool = tiers((id_, PLACE) for id_ in range(100))
+    load, chance = Counter[int](), seeded(5).random
+    for _ in range(10_000):
+        chosen = choose(pool, everybody, lambda id_, _: load[id_], chance)
+        assert chosen is not None
+        load[chosen] += 1
+    assert max(load.values()) <= 105
+
+
+def test_who_has_weight_0_is_never_drawn() -> None:
+    pool = tiers([(1, Place(weight=0)), (2, PLACE), (3, Place(weight=0, tier=0))])
+    chance = seeded(1).random
+    assert {choose(pool, everybody, no_burden, chance) for _ in range(500)} == {2}
+    assert tiers([(1, Place(weight=0))]) == []
+
+
+def test_nobody_is_chosen_where_nobody_may_take_it() -> None:
+    assert choose([], everybody, no_burden, lambda: 0.5) is None
+    assert choose(tiers([(1, PLACE)]), lambda *_: False, no_burden, lambda: 0.5) is None
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 1 - 2**-53])
+def test_the_ends_of_chance_are_members_too(chance: float) -> None:
+    tier = Tier([(1, Place(weight=3)), (2, Place(weight=4))])
+    assert tier.draw(chance)[0] == (1 if chance < 3 / 7 else 2)
+
+
+def test_the_only_one_that_is_well_is_found_among_a_thousand() -> None:
+    pool = tiers((id_, PLACE) for id_ in range(1_000))
+    chance = seeded(1).random
+    assert {choose(pool, lambda id_, _: id_ == 777, no_burden, chance) for _ in range(50)} == {777}
+
+
+places = st.builds(Place, tier=st.integers(0, 3), weight=st.integers(0, 5))
+
+
+@given(st.lists(places, max_size=12), st.sets(st.integers(0, 11)), st.integers())
+def test_the_chosen_one_may_take_it_and_no_lower_tier_could(accounts: list[Place], tried: set[int], seed: int) -> None:
+    pool = tiers(enumerate(accounts))
+    chosen = choose(pool, lambda id_, _: id_ not in tried, no_burden, seeded(seed).random)
+    could = {id_: place.tier for id_, place in enumerate(accounts) if place.weight and id_ not in tried}
+    if chosen is None:
+        assert not could
+    else:
+        assert could[chosen] == min(could.values())
+
+
+def test_choosing_among_a_thousand_costs_little() -> None:
+    healths = [Health() for _ in range(1_000)]
+    pool = tiers((id_, Place(weight=1 + id_ % 7, requests_per_minute=10_000)) for id_ in range(1_000))
+    chance, now = seeded(9).random, NOW
+
+    def may_take(id_: int, place: Place) -> bool:
+        return healths[id_].takes_calls(place, now)
+
+    def burden(id_: int, place: Place) -> float:
+        return (healths[id_].in_flight + 1) * healths[id_].latency_seconds / place.weight
+
+    taken = []
+    for _ in range(2_000):
+        begun = time.perf_counter()
+        assert choose(pool, may_take, burden, chance) is not None
+        taken.append(time.perf_counter() - begun)
+    median = sorted(taken)[len(taken) // 2]
+    print(f"choosing among 1,000 accounts takes {median * 1e6:.1f} µs")
+    assert median < CHOOSE_SECONDS_MOST
+
+
+# How often calls are tried again.
+
+
+def test_retries_are_a_reserve_and_then_a_tenth_of_calls() -> None:
+    budget = RetryBudget(part=0.1, reserve=5)
+    assert sum(budget.spend() for _ in range(100)) == 5
+    spent = 0
+    for _ in range(1_000):
+        budget.earn()
+        spent += budget.spend()
+    assert 90 <= spent <= 100
+
+
+@given(st.lists(st.booleans(), max_size=300), st.integers(1, 20))
+def test_retries_never_exceed_their_part(is_call: list[bool], reserve: int) -> None:
+    budget, calls, retries = RetryBudget(part=0.1, reserve=reserve), 0, 0
+    for earns in is_call:
+        if earns:
+            budget.earn()
+            calls += 1
+        else:
+            retries += budget.spend()
+        assert retries <= reserve + calls / 10
+
+
+def test_calm_times_save_no_more_than_the_reserve() -> None:
+    budget = RetryBudget(part=0.1, reserve=3)
+    for _ in range(1_000):
+        budget.earn()
+    assert sum(budget.spend() for _ in range(10)) == 3

@@ -1,0 +1,144 @@
+"""Provider accounts on the command line, as an operator types it."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+import pytest
+
+from tests.conftest import PROVIDER_KEY, Stores, variables
+from tools.node import clean_environment, tollkeeper
+from tools.services.process import wait_until
+from tools.simulator import Simulator
+
+BECAUSE = "its key was refused with 401"
+
+
+@pytest.fixture
+async def own(stores: Stores) -> dict[str, str]:
+    return await variables(stores)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Simulator]:
+    with Simulator(key=PROVIDER_KEY) as running:
+        yield running
+
+
+def add(own: dict[str, str], *arguments: str, key: str = PROVIDER_KEY) -> subprocess.CompletedProcess[str]:
+    return tollkeeper(own, "provider", "add", *arguments, stdin=f"{key}\n")
+
+
+def listed(own: dict[str, str]) -> str:
+    """What `provider list` shows, without its lines."""
+    shown = tollkeeper(own, "provider", "list")
+    assert shown.returncode == 0, shown.stderr
+    return " ".join(re.sub(r"[┏━┳┓┃┡╇┩│└─┴┘]", " ", shown.stdout).split())
+
+
+@contextmanager
+def at_work(own: dict[str, str]) -> Iterator[None]:
+    with subprocess.Popen([sys.executable, "-m", "tollkeeper", "work"], env=clean_environment() | own) as working:
+        try:
+            yield
+        finally:
+            working.terminate()
+
+
+async def suspend(own: dict[str, str]) -> None:
+    """As a node does when a key is refused."""
+    connection = await asyncpg.connect(
+        own["TOLLKEEPER_DATABASE_URL"], server_settings={"role": "tollkeeper_gateway", "search_path": "tollkeeper"}
+    )
+    await connection.execute("select suspend_provider_account(id, $1) from provider_account", BECAUSE)
+    await connection.close()
+
+
+async def test_an_account_is_added_with_its_place_and_listed(own: dict[str, str]) -> None:
+    place = ["--tier", "2", "--weight", "30", "--rpm", "60", "--tpm", "9000", "--concurrency", "4", "--cost", "0.8"]
+    added = add(own, "first", "https://api.example/v1", *place, "--model", "gpt-4o=mine", "--model", "o3")
+    assert added.returncode == 0, added.stderr
+    connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
+    row = await connection.fetchrow(
+        "select models ->> 'gpt-4o', cost_multiplier::text from tollkeeper.provider_account"
+    )
+    await connection.close()
+    assert tuple(row) == ("mine", "0.800000")
+    told = listed(own)
+    assert "first 2 30 60 requests/min, 9000" in told
+    assert "idle: no calls in 10 min" in told
+    assert "0.000" in told
+
+
+def test_pause_drain_and_resume(own: dict[str, str]) -> None:
+    assert add(own, "first", "https://api.example/v1").returncode == 0
+    for command, state in {"pause": "paused", "drain": "draining", "resume": "active"}.items():
+        assert tollkeeper(own, "provider", command, "first").stdout == f"provider account first is {state}\n"
+        again = tollkeeper(own, "provider", command, "first").stdout
+        assert again == f"provider account first is {state}, as it was before\n"
+        assert ("idle" if state == "active" else state) in listed(own)
+
+
+async def test_an_accepted_key_lifts_the_suspension(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "first", provider.base).returncode == 0
+    tested = tollkeeper(own, "provider", "test", "first")
+    assert tested.stdout == f"first: {provider.base}/models answered 200: its key is accepted.\n"
+    await suspend(own)
+    assert f": {BECAUSE};" in listed(own)
+    tested = tollkeeper(own, "provider", "test", "first")
+    assert tested.stdout.endswith("its key is accepted. It is no longer suspended.\n")
+    assert "suspended" not in listed(own)
+
+
+async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "first", provider.base, key="sk-not-the-right-one").returncode == 0
+    await suspend(own)
+    tested = tollkeeper(own, "provider", "test", "first")
+    assert tested.returncode == 1
+    assert "answered 401: its key is refused" in tested.stderr
+    assert "sk-not" not in tested.stdout + tested.stderr
+    assert "suspended since" in listed(own)
+
+
+async def test_an_answer_that_says_nothing_of_the_key_lifts_nothing(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "lost", f"{provider.base}/elsewhere").returncode == 0
+    assert add(own, "away", "http://127.0.0.1:1/v1").returncode == 0
+    await suspend(own)
+    lost, away = (tollkeeper(own, "provider", "test", name) for name in ("lost", "away"))
+    assert (lost.returncode, away.returncode) == (1, 1)
+    assert "answered 404, which does not say" in lost.stderr
+    assert "could not be asked: unreachable" in away.stderr
+    assert listed(own).count("suspended since") == 2
+
+
+async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "good", provider.base).returncode == 0
+    assert add(own, "bad", provider.base, key="sk-not-the-right-one").returncode == 0
+    await suspend(own)
+    with at_work(own):
+        wait_until(lambda: listed(own).count("suspended since") == 1, lambda: None, 30)
+    assert "idle" in listed(own)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["add", "p", "https://api.example/v1", "--vendor", "gemini"], "'gemini' is not served yet: only openai"),
+        (["add", "p", "https://api.example/v1?a=b"], "no query"),
+        (["add", "p", "http://api.example/v1"], "--insecure-http"),
+        (["add", "p", "https://api.example/v1", "--model", "a=b", "--model", "a"], "'a' was given twice"),
+        (["add", "p", "https://api.example/v1", "--cost", "-1"], "is not a multiplier"),
+        (["add", "Bad Name", "https://api.example/v1"], "provider_account_name_check"),
+        (["pause", "nobody"], "There is no provider account 'nobody'."),
+        (["test", "nobody"], "There is no provider account 'nobody'."),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None,
+)
+def test_mistakes_are_told_in_a_sentence(own: dict[str, str], arguments: list[str], told: str) -> None:
+    run = tollkeeper(own, "provider", *arguments, stdin="secret\n")
+    assert run.returncode == 1
+    assert told in " ".join(run.stderr.split())
+    assert "Traceback" not in run.stderr

@@ -1,0 +1,24 @@
+"""Asking a provider whether it accepts a key."""
+
+import pytest
+
+from tollkeeper.providers.probe import verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "accepted", "told"),
+    [
+        (200, True, "its key is accepted"),
+        (204, True, "its key is accepted"),
+        (301, False, "does not say"),
+        (401, False, "its key is refused"),
+        (402, False, "its key is refused"),
+        (403, False, "its key is refused"),
+        (404, False, "does not say"),
+        (429, False, "does not say"),
+        (503, False, "does not say"),
+    ],
+)
+def test_only_a_plain_yes_is_a_yes(status: int, accepted: bool, told: str) -> None:
+    assert verdict(status, "https://api.example/v1/models")[0] is accepted
+    assert told in verdict(status, "https://api.example/v1/models")[1]
