@@ -103,15 +103,22 @@ async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], pro
     assert "suspended since" in listed(own)
 
 
-async def test_an_answer_that_says_nothing_of_the_key_lifts_nothing(own: dict[str, str], provider: Simulator) -> None:
+async def test_where_models_cannot_be_listed_the_next_call_must_tell(own: dict[str, str], provider: Simulator) -> None:
     assert add(own, "lost", f"{provider.base}/elsewhere").returncode == 0
     assert add(own, "away", "http://127.0.0.1:1/v1").returncode == 0
     await suspend(own)
     lost, away = (tollkeeper(own, "provider", "test", name) for name in ("lost", "away"))
-    assert (lost.returncode, away.returncode) == (1, 1)
-    assert "answered 404, which does not say" in lost.stderr
+    assert (lost.returncode, away.returncode) == (0, 1)
+    assert "the next call will tell" in lost.stdout
     assert "could not be asked: unreachable" in away.stderr
-    assert listed(own).count("suspended since") == 2
+    assert listed(own).count("suspended since") == 1
+
+
+async def test_resuming_lifts_a_suspension(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "stuck", provider.base).returncode == 0
+    await suspend(own)
+    assert "is lifted" in tollkeeper(own, "provider", "resume", "stuck").stdout
+    assert "suspended since" not in listed(own)
 
 
 async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider: Simulator) -> None:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tollkeeper.core.pool import BUSY_SECONDS, FAILURES_LEAST, Place, Trouble
+from tollkeeper.core.health import BUSY_SECONDS, FAILURES_LEAST, OUT_SECONDS_FIRST, Trouble
+from tollkeeper.core.pool import Place
 from tollkeeper.ports import ProviderAccount
-from tollkeeper.providers.pool import LivePool, LiveSeat
+from tollkeeper.providers.pool import SILENT_SECONDS, LivePool, LiveSeat
 from tollkeeper.settings import Secret
 
 
@@ -94,8 +95,29 @@ async def test_what_one_process_learns_another_hears() -> None:
 
 def test_news_that_nobody_understands_is_passed_over() -> None:
     pool, _ = a_pool(an_account(1))
-    pool.hear(b"something of the future")
-    pool.hear(b"{}")
+    for text in (b"something of the future", b"{}", b'{"account_id":1,"seconds":1,"trouble":"\xff"}', b"[" * 10**5):
+        pool.hear(text)
+
+
+async def test_news_takes_nobody_out_for_ever_and_nobody_in_who_is_unknown() -> None:
+    time = Time()
+    pool, _ = a_pool(an_account(1), time=time)
+    (await seated(pool)).leave()
+    pool.hear(b'{"account_id":1,"seconds":1e300,"trouble":"server"}')
+    pool.hear(b'{"account_id":99,"seconds":5,"trouble":"server"}')
+    time.now += 61
+    assert await seat_at(pool) is not None
+
+
+async def test_a_call_that_ends_in_silence_tells_something_after_all() -> None:
+    time = Time()
+    pool, told = a_pool(an_account(1), time=time)
+    seats = [await seated(pool) for _ in range(FAILURES_LEAST)]
+    time.now += SILENT_SECONDS
+    for seat in seats:
+        seat.leave()
+    assert len(told) == 1
+    assert await seat_at(pool) is None
 
 
 async def test_a_refused_key_suspends_its_account_until_it_is_known_to_be_well() -> None:
@@ -134,8 +156,9 @@ async def test_a_failed_seat_is_given_up_by_itself() -> None:
 async def test_only_one_call_at_a_time_tries_whether_an_account_is_back() -> None:
     time = Time()
     pool, _ = a_pool(an_account(1), time=time)
-    (await seated(pool)).fail(Trouble.BUSY, "refused")
-    time.now += BUSY_SECONDS
+    for _ in range(FAILURES_LEAST):
+        (await seated(pool)).fail(Trouble.SERVER, "broken")
+    time.now += OUT_SECONDS_FIRST
     trial = await seated(pool)
     assert await seat_at(pool) is None
     trial.succeed(0.1)

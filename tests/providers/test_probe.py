@@ -14,11 +14,12 @@ from tollkeeper.providers.probe import verdict
         (401, False, "its key is refused"),
         (402, False, "its key is refused"),
         (403, False, "its key is refused"),
-        (404, False, "does not say"),
+        (404, True, "the next call will tell"),
+        (405, True, "the next call will tell"),
         (429, False, "does not say"),
         (503, False, "does not say"),
     ],
 )
-def test_only_a_plain_yes_is_a_yes(status: int, accepted: bool, told: str) -> None:
+def test_what_the_list_of_models_says_of_the_key(status: int, accepted: bool, told: str) -> None:
     assert verdict(status, "https://api.example/v1/models")[0] is accepted
     assert told in verdict(status, "https://api.example/v1/models")[1]

@@ -14,8 +14,8 @@ from tollkeeper.core.catalog import Kind, Model, Offer
 from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.chat import ChatOrder, read_chat
 from tollkeeper.core.errors import InsufficientQuota, NodeStopping, QueueFull, StreamBroken
+from tollkeeper.core.health import Trouble
 from tollkeeper.core.money import Quota
-from tollkeeper.core.pool import Trouble
 from tollkeeper.core.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.core.quote import Ask, TokenLimits
 from tollkeeper.ports import Credit, Extension, Failure, ProviderAccount, UpstreamFailed, Verdict

@@ -87,7 +87,7 @@ def serve() -> None:
 
 
 def work() -> None:
-    """Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables."""
+    """Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys."""
     logging.config.dictConfig(LOGGING)
     chosen = settings_or_complain()
 

@@ -105,8 +105,16 @@ def drain(name: Name) -> None:
 
 @provider_app.command("resume")
 def resume(name: Name) -> None:
-    """Give it calls again. One that is suspended must pass `provider test` first."""
+    """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
     _set_state(name, ProviderState.ACTIVE, "active")
+
+    async def lift() -> bool:
+        async with office(settings_or_complain()) as desk:
+            account = await desk.providers.find(name)
+            return await desk.suspensions.lift(account.id)
+
+    if asyncio.run(lift()):
+        say(f"the suspension of {name} is lifted")
 
 
 @provider_app.command("test")

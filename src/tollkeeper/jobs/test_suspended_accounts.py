@@ -1,6 +1,5 @@
 """Test the keys of suspended provider accounts, and give back to the pool those that are accepted again."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -13,9 +12,8 @@ Test = Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
 
 
 async def test_suspended_accounts(find: Find, test: Test, suspensions: Suspensions) -> None:
-    accounts = await find()
-    verdicts = await asyncio.gather(*map(test, accounts))
-    for account, (accepted, told) in zip(accounts, verdicts, strict=True):
+    for account in await find():
+        accepted, told = await test(account)
         if accepted and await suspensions.lift(account.id):
             log.warning("provider account %s takes calls again: %s", account.name, told)
         elif not accepted:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from tollkeeper.core.pool import Trouble
+from tollkeeper.core.health import Trouble
 from tollkeeper.ports.upstream import ProviderAccount
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
-from tollkeeper.core.pool import Health, Place, RetryBudget, Tier, Trouble, choose, tiers
+from tollkeeper.core.health import BUSY_SECONDS_MOST, Health, Trouble
+from tollkeeper.core.pool import Place, RetryBudget, Tier, choose, tiers
 from tollkeeper.ports.pool import PoolNews
 from tollkeeper.ports.upstream import ProviderAccount, ProviderAccounts
 
-# What an account nobody has called yet is taken to need: less than any that is known, so that it is tried.
-LATENCY_SECONDS_LEAST = 0.001
+# A call that ends without a byte after so long has told something of its account after all.
+SILENT_SECONDS = 30.0
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(PoolNews).decode
@@ -58,12 +59,11 @@ class LivePool:
         def may_take(account_id: int, place: Place) -> bool:
             return account_id not in tried and self._health[account_id].takes_calls(place, now, share)
 
-        chosen = choose(self._tiers_for(model_id), may_take, self._burden, self._chance)
+        chosen = choose(self._tiers_for(model_id), may_take, lambda id_: self._health[id_].burden(now), self._chance)
         if chosen is None:
             return None
         health = self._health[chosen]
-        health.begin(tokens, now)
-        return LiveSeat(self, self._by_id[chosen], health)
+        return LiveSeat(self, self._by_id[chosen], health, health.begin(tokens, now), now)
 
     def may_try_again(self) -> bool:
         return self._budget.spend()
@@ -74,33 +74,36 @@ class LivePool:
         return min(waits, default=None)
 
     def hear(self, text: bytes) -> None:
-        """Another process has learned something."""
+        """Another process has learned something. What cannot be understood is of a version that knows more."""
         try:
             news = decode(text)
-        except msgspec.MsgspecError:
-            # Of a version that knows more than this one.
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
-        health = self._health.setdefault(news.account_id, Health())
+        health = self._health.get(news.account_id)
+        if health is None:
+            return
         if news.trouble is None:
             health.come_back()
         else:
-            health.stay_out(news.trouble, news.seconds, self._now())
+            health.stay_out(news.trouble, min(max(news.seconds, 0.0), BUSY_SECONDS_MOST), self._now())
 
-    def succeeded(self, account: ProviderAccount, health: Health, first_byte_seconds: float) -> None:
-        if health.succeed(first_byte_seconds, self._now()):
-            self.tell(encode(PoolNews(account.id, 0.0, None)))
+    def succeeded(self, seat: "LiveSeat", first_byte_seconds: float) -> None:
+        if seat.health.succeed(seat.ticket, first_byte_seconds, self._now()):
+            self.tell(encode(PoolNews(seat.account.id, 0.0, None)))
 
-    def failed(self, account: ProviderAccount, health: Health, trouble: Trouble, seconds: float | None) -> None:
-        out_seconds = health.fail(trouble, self._now(), seconds)
-        if out_seconds:
-            self.tell(encode(PoolNews(account.id, out_seconds, trouble)))
+    def failed(self, seat: "LiveSeat", trouble: Trouble, because: str, retry_after_seconds: float | None) -> None:
+        now = self._now()
+        # One event is told once, however many calls were under way.
+        if seat.health.fail(seat.ticket, trouble, now, retry_after_seconds):
+            self.tell(encode(PoolNews(seat.account.id, seat.health.out_until - now, trouble)))
+            if trouble is Trouble.CREDENTIAL:
+                self.suspend(seat.account.id, because)
 
-    def left(self, health: Health, output_tokens: int) -> None:
-        health.end(output_tokens, self._now())
-
-    def _burden(self, account_id: int, place: Place) -> float:
-        health = self._health[account_id]
-        return (health.in_flight + 1) * max(health.latency_seconds, LATENCY_SECONDS_LEAST) / place.weight
+    def left(self, seat: "LiveSeat", output_tokens: int) -> None:
+        now = self._now()
+        if not seat.told and now - seat.taken_at >= SILENT_SECONDS:
+            self.failed(seat, Trouble.SERVER, "silent", None)
+        seat.health.end(seat.ticket, output_tokens, now)
 
     def _tiers_for(self, model_id: str) -> list[Tier]:
         found = self._tiers.get(model_id)
@@ -128,29 +131,28 @@ class LivePool:
 class LiveSeat:
     """The `Seat` port."""
 
-    __slots__ = ("_health", "_on_trial", "_pool", "_taken", "account")
+    __slots__ = ("_pool", "_taken", "account", "health", "taken_at", "ticket", "told")
 
-    def __init__(self, pool: LivePool, account: ProviderAccount, health: Health) -> None:
+    def __init__(self, pool: LivePool, account: ProviderAccount, health: Health, ticket: int, taken_at: float) -> None:
         self.account = account
+        self.health = health
+        self.ticket = ticket
+        self.taken_at = taken_at
+        # Whether the account has been heard of, well or badly.
+        self.told = False
         self._pool = pool
-        self._health = health
-        self._on_trial = health.probing
         self._taken = True
 
     def succeed(self, first_byte_seconds: float) -> None:
-        self._pool.succeeded(self.account, self._health, first_byte_seconds)
-        self._on_trial = False
+        self.told = True
+        self._pool.succeeded(self, first_byte_seconds)
 
     def fail(self, trouble: Trouble, because: str, retry_after_seconds: float | None = None) -> None:
-        self._pool.failed(self.account, self._health, trouble, retry_after_seconds)
-        if trouble is Trouble.CREDENTIAL:
-            self._pool.suspend(self.account.id, because)
-        # What it was tried for is known: the next trial is another's.
-        self._on_trial = False
+        self.told = True
+        self._pool.failed(self, trouble, because, retry_after_seconds)
         self.leave()
 
     def leave(self, output_tokens: int = 0) -> None:
         if self._taken:
             self._taken = False
-            self._health.forget(on_trial=self._on_trial)
-            self._pool.left(self._health, output_tokens)
+            self._pool.left(self, output_tokens)

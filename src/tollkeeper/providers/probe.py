@@ -4,10 +4,11 @@ from tollkeeper.ports import ProviderAccount, Upstream, UpstreamFailed, Upstream
 
 PATIENCE_SECONDS = 10.0
 REFUSED = frozenset({401, 402, 403})
+UNKNOWN_PATH = frozenset({404, 405})
 
 
 async def key_is_accepted(account: ProviderAccount, upstream: Upstream) -> tuple[bool, str]:
-    """Whether it is, and what came, in words. An answer that says nothing of the key is no yes."""
+    """Whether it is, and what came, in words. Where models cannot be listed, the next call must tell."""
     headers = (("authorization", f"Bearer {account.secret.reveal()}"), ("accept", "application/json"))
     address = f"{account.base_url.rstrip('/')}/models"
     try:
@@ -23,4 +24,6 @@ def verdict(status: int, address: str) -> tuple[bool, str]:
         return True, f"{address} answered {status}: its key is accepted"
     if status in REFUSED:
         return False, f"{address} answered {status}: its key is refused"
+    if status in UNKNOWN_PATH:
+        return True, f"{address} answered {status}: it cannot be tested there, so the next call will tell"
     return False, f"{address} answered {status}, which does not say whether its key is accepted"

@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.errors import GatewayError, InsufficientQuota, NodeStopping, ProviderUnavailable, StreamBroken
+from tollkeeper.core.health import Trouble
 from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.money import Quota
-from tollkeeper.core.pool import Trouble
 from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.bill import Bill
@@ -75,8 +75,9 @@ class Answer(ABC):
 
     async def close(self) -> None:
         if self._delivery is not None:
+            reported = self.meter.reported
+            self._delivery.seat.leave(reported.output_tokens if reported else self.meter.characters // 4)
             await self._delivery.answer.close()
-            self._delivery.seat.leave(self.meter.reported.output_tokens if self.meter.reported else 0)
 
     async def _delivered(self, take: Take) -> bytes:
         """Dispatch the order; what `take` made of the beginning of the answer."""
@@ -148,12 +149,14 @@ class StreamedAnswer(Answer):
             self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
     async def close(self) -> None:
-        if self._delivery is not None and self.ending is Ending.COMPLETED:
-            with contextlib.suppress(TimeoutError, UpstreamFailed):
-                async with asyncio.timeout(END_SECONDS):
-                    while await self._delivery.answer.read():
-                        pass
-        await super().close()
+        try:
+            if self._delivery is not None and self.ending is Ending.COMPLETED:
+                with contextlib.suppress(TimeoutError, UpstreamFailed):
+                    async with asyncio.timeout(END_SECONDS):
+                        while await self._delivery.answer.read():
+                            pass
+        finally:
+            await super().close()
 
     async def _next(self) -> bytes:
         if self._stopped:
@@ -169,15 +172,20 @@ class StreamedAnswer(Answer):
 
     async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
         """The first events that pass. What comes before them, or instead, the caller need not know of."""
-        self.meter, self._splitter, self._stopped = Meter(self._order.n), EventSplitter(), False
+        self._splitter, self._stopped = EventSplitter(), False
+        passed = b""
         try:
-            while not self._stopped:
+            while not self._stopped and not passed:
                 passed = self._take(await upstream.read())
-                if passed:
-                    return passed
         except EventTooLong:
             raise NotAnAnswer from None
-        raise NotAnAnswer
+        finally:
+            if not passed:
+                # What it said counts for nothing, whoever may be asked next.
+                self.meter = Meter(self._order.n)
+        if not passed:
+            raise NotAnAnswer
+        return passed
 
     def _take(self, piece: bytes) -> bytes:
         """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""

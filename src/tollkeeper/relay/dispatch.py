@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NoReturn
 from uuid import UUID
 
@@ -18,8 +18,8 @@ import msgspec
 
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.errors import ProviderRejected, ProviderUnavailable
+from tollkeeper.core.health import Trouble, trouble_of
 from tollkeeper.core.meter import NotAnAnswer
-from tollkeeper.core.pool import Trouble, trouble_of
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.core.provider_errors import read_rejection
 from tollkeeper.ports import Failure, ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
@@ -93,7 +93,12 @@ class _Failed(Exception):
     """An attempt that may be followed by another. `failure` where nobody knows what became of the order."""
 
     def __init__(
-        self, trouble: Trouble, *, failure: Failure | None = None, status: int = 0, retry_after: str | None = None
+        self,
+        trouble: Trouble | None,
+        *,
+        failure: Failure | None = None,
+        status: int = 0,
+        retry_after: str | None = None,
     ) -> None:
         self.trouble = trouble
         self.failure = failure
@@ -115,18 +120,34 @@ class Dispatcher:
         """The first answer of which `take` can make something. Raise a refusal, or UpstreamFailed where nobody knows
         what became of the order."""
         tried: set[int] = set()
+        seat = await self._seat(order, journey, tried)
         while True:
-            seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
-            if seat is None:
-                raise self._unavailable()
             tried.add(seat.account.id)
             try:
                 return await self._attempt(order, journey, seat, take)
             except _Failed as failed:
-                if len(tried) >= journey.most_attempts or not journey.is_awaited() or not self._pool.may_try_again():
-                    raise (UpstreamFailed(failed.failure) if failed.failure else self._unavailable()) from None
-                if failed.trouble is Trouble.SERVER:
-                    await asyncio.sleep(BACKOFF_SECONDS * len(tried))
+                failure = failed
+            if failure.trouble is Trouble.SERVER:
+                await asyncio.sleep(BACKOFF_SECONDS * len(tried))
+            if len(tried) >= journey.most_attempts or not journey.is_awaited():
+                raise self._told(failure)
+            another = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+            if another is None:
+                raise self._told(failure)
+            if failure.trouble is Trouble.SERVER and not self._pool.may_try_again():
+                another.leave()
+                raise self._told(failure)
+            seat = another
+
+    async def _seat(self, order: ChatOrder, journey: Journey, tried: Collection[int]) -> Seat:
+        seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+        if seat is None:
+            raise self._unavailable()
+        return seat
+
+    def _told(self, failed: _Failed) -> Exception:
+        """What the caller hears of the last failure."""
+        return UpstreamFailed(failed.failure) if failed.failure else self._unavailable()
 
     async def _attempt(self, order: ChatOrder, journey: Journey, seat: Seat, take: Take) -> Delivery:
         attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
@@ -140,7 +161,8 @@ class Dispatcher:
             except (TimeoutError, UpstreamFailed, NotAnAnswer, _Failed) as problem:
                 failed = _failed(problem)
                 attempt.end(failed.outcome)
-                seat.fail(failed.trouble, failed.because, failed.retry_after_seconds)
+                if failed.trouble is not None:
+                    seat.fail(failed.trouble, failed.because, failed.retry_after_seconds)
                 raise failed from problem
             seat.succeed(time.monotonic() - attempt.begun)
             undo.pop_all()
@@ -188,7 +210,9 @@ def _failed(problem: Exception) -> _Failed:
 
 async def _refuse(answer: UpstreamAnswer, account: ProviderAccount) -> NoReturn:
     if answer.status not in REJECTED:
-        raise _Failed(trouble_of(answer.status), status=answer.status, retry_after=answer.header("retry-after"))
+        retry_after = answer.header("retry-after")
+        trouble = trouble_of(answer.status, says_when=retry_after is not None)
+        raise _Failed(trouble, status=answer.status, retry_after=retry_after)
     body = bytearray()
     try:
         async with asyncio.timeout(REJECTION_SECONDS):

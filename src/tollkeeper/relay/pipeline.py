@@ -27,10 +27,7 @@ from tollkeeper.relay.bill import open_bill
 from tollkeeper.relay.call import Call, Running
 from tollkeeper.relay.count_input import InputCounter, read_ask
 from tollkeeper.relay.dispatch import Attempt, Dispatcher, Journey
-from tollkeeper.relay.time_limits import TimeLimits
-
-# On the backup address there is one: it has no failover.
-ATTEMPTS_MOST = 3
+from tollkeeper.relay.time_limits import ATTEMPTS_MOST, TimeLimits
 
 
 class Relay(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,17 +68,19 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
             with relay.running.counted(call):
                 yield answer
     finally:
-        ending = _ending(answer, call, journey.attempts)
-        due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
-        bill.settle(due, ending, journey.attempts)
-        await answer.close()
+        try:
+            ending = _ending(answer, call, journey.attempts)
+            due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
+            bill.settle(due, ending, journey.attempts)
+        finally:
+            await answer.close()
 
 
 def _ending(answer: Answer, call: Call, attempts: Sequence[Attempt]) -> Ending:
     """What was refused, or never sent, is refused, whoever was still there to hear it. Otherwise who ended the call
     first: somebody outside, or the provider, well or badly. A caller who is told of a failure before the first word
     pays nothing; one who had left by then pays for the input, for nobody knows what the provider did with it."""
-    if answer.ending is Ending.REFUSED or not any(attempt.may_have_cost for attempt in attempts):
+    if answer.ending is Ending.REFUSED or not attempts or not attempts[-1].may_have_cost:
         return Ending.REFUSED
     ending = call.ended_as or answer.ending or Ending.UPSTREAM_BROKE
     told_in_time = ending in {Ending.UPSTREAM_BROKE, Ending.NODE_STOPPED} and not answer.meter.characters

@@ -5,6 +5,8 @@ import msgspec
 from tollkeeper.core.addresses import Address
 from tollkeeper.relay.call import Call
 
+# On the backup address there is one: it has no failover.
+ATTEMPTS_MOST = 3
 # By which a hold outlives the longest that a call can be silent.
 GRACE_SECONDS = 60
 
@@ -26,4 +28,5 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def hold_seconds(self) -> int:
         """Longer than any call can be without a sign of life, so that nobody settles one that still runs."""
-        return max(2 * self.longest_seconds, round(self.first_byte_seconds + self.idle_seconds)) + GRACE_SECONDS
+        silent_seconds = round(ATTEMPTS_MOST * self.first_byte_seconds + self.idle_seconds)
+        return max(2 * self.longest_seconds, silent_seconds) + GRACE_SECONDS

@@ -39,7 +39,8 @@ FORGET_ALL = Change("all", 0)
 
 LOOK = """
 select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, ledger_now() as now,
-       (select count(*) from worker where ended_at is null and fenced_at is null) as workers,
+       (select count(*) from worker
+        where ended_at is null and fenced_at is null and heartbeat_at > now() - interval '20 s') as workers,
        (select coalesce(json_agg(json_build_array(id, kind, subject) order by id), '[]')
         from (select * from change where transaction_id >= $1::text::xid8 order by id limit $2) news)::text as changes
 """

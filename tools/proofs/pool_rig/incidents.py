@@ -1,0 +1,151 @@
+"""Incidents: a refused key, a stall, news between nodes, and no Redis. Each at an account that is asked first."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from tools.node import tollkeeper
+from tools.proofs import say
+from tools.proofs.pool_rig.evidence import receipts_of, simulator_of
+from tools.proofs.pool_rig.load import Placed, place
+from tools.proofs.pool_rig.rig import ODD, Rig
+from tools.proofs.sdks.casting import PROVIDER_KEY
+
+REFUSED = f"{ODD}-refused"
+STALLED = f"{ODD}-stalled"
+ALONE = f"{ODD}-alone"
+# After how many seconds the other node is asked, each at an account of its own.
+NEWS_AFTER_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0)
+NEWS = tuple(f"{ODD}-news{number}" for number in range(len(NEWS_AFTER_SECONDS)))
+OWN_MODELS = (REFUSED, STALLED, ALONE, *NEWS)
+
+# Each begins no answer within the two seconds that it has.
+STALLS = ("delay_ms=6000", "stall_at=0", "first_chunk_ms=6000")
+BUSY = "Hello. [[tokens=4]] [[only=odd status=429 retry_after=60]]"
+FAILING = "Hello. [[tokens=4]] [[only=odd status=503]]"
+HELLO = "Hello. [[tokens=4]]"
+CALLS = 12
+# Several failures take an account out; nobody needs more of them than this to learn it.
+LEARNED_AFTER_MOST = 6
+TAKES_EFFECT_SECONDS = 2.0
+WAIT_SECONDS_MOST = 15.0
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    holds: bool
+    detail: str = ""
+    # Whether it depends on the machine's mood.
+    timed: bool = False
+
+
+class Incidents:
+    def __init__(self, rig: Rig) -> None:
+        self.placed: list[Placed] = []
+        self.checks: list[Check] = []
+        self._rig = rig
+
+    async def happen(self) -> None:
+        await self._a_key_is_refused()
+        await self._an_answer_stalls()
+        await self._one_node_tells_the_other()
+        await self._redis_is_away()
+        self._check("every caller in every incident was answered well", all(one.went_well for one in self.placed))
+
+    async def _a_key_is_refused(self) -> None:
+        say("an account's key is refused")
+        await asyncio.to_thread(self._restart_odd, "sk-another")
+        since = self._tries()
+        calls = [await self._ask(number % 2, HELLO, REFUSED) for number in range(CALLS)]
+        calls += await asyncio.gather(*(self._ask(number % 2, HELLO, REFUSED) for number in range(CALLS)))
+        asked = await self._asked_odd(calls)
+        by_node = [
+            sum(asked_odd for one, asked_odd in zip(calls, asked, strict=True) if one.node == node) for node in (0, 1)
+        ]
+        arrived = self._tries() - since
+        self._check("a refused key gets one call from a node at most", max(by_node) == 1, f"{by_node} by node")
+        self._check("each call to a refused key arrived once", arrived == sum(by_node), f"{arrived} arrived")
+        await asyncio.to_thread(self._restart_odd, PROVIDER_KEY)
+        calls = [await self._ask(number % 2, HELLO, REFUSED) for number in range(CALLS)]
+        self._check("a suspended account gets no call until it is tested", not any(await self._asked_odd(calls)))
+        tested = await asyncio.to_thread(tollkeeper, self._rig.settings, "provider", "test", REFUSED)
+        self._check("`provider test` finds it well", tested.returncode == 0, tested.stdout + tested.stderr)
+        for node in (0, 1):
+            seconds = await self._seconds_until_used(node, REFUSED)
+            detail = f"node {node} after {seconds} s"
+            self._check("a tested account is used again", seconds is not None, detail)
+            self._check("and soon", (seconds or 0) <= TAKES_EFFECT_SECONDS, detail, timed=True)
+
+    async def _an_answer_stalls(self) -> None:
+        say("an answer does not begin")
+        for stall in STALLS:
+            begun = time.monotonic()
+            text = f"Hello. [[tokens=4]] [[only={ODD} {stall}]]"
+            one = await self._ask(0, text, STALLED, stream=True)
+            taken = time.monotonic() - begun
+            [accounts] = await self._accounts(one)
+            self._check(
+                f"a stall ({stall}) fails over unseen",
+                one.went_well
+                and [account == ODD for account in accounts] == [True, False]
+                and not one.heard.answer.kept_alive,
+                f"after {taken:.1f} s: {one.heard.answer}, {accounts}",
+            )
+
+    async def _one_node_tells_the_other(self) -> None:
+        say("one node learns that an account is out")
+        avoided = {}
+        for account, seconds in zip(NEWS, NEWS_AFTER_SECONDS, strict=True):
+            first = await self._ask(0, BUSY, account)
+            await asyncio.sleep(seconds)
+            others = [await self._ask(1, BUSY, account) for _ in range(3)]
+            asked_first, *asked = await self._asked_odd([first, *others])
+            self._check("the account that is asked first was asked", asked_first)
+            avoided[seconds] = not any(asked)
+        self._check("the other node avoids it within 2 s", avoided[max(avoided)], str(avoided))
+        say(f"the other node avoids it after so many seconds: {avoided}")
+
+    async def _redis_is_away(self) -> None:
+        say("Redis is away")
+        await asyncio.to_thread(self._rig.redis.stop)
+        for node in (0, 1):
+            calls = [await self._ask(node, FAILING, ALONE) for _ in range(CALLS)]
+            asked = await self._asked_odd(calls)
+            learned = 1 <= sum(asked) <= LEARNED_AFTER_MOST and not any(asked[LEARNED_AFTER_MOST:])
+            self._check("without Redis each node learns for itself", learned, f"node {node}: {asked}")
+        await asyncio.to_thread(self._rig.redis.start)
+
+    async def _ask(self, node: int, text: str, model: str, *, stream: bool = False) -> Placed:
+        # One account of ours for each node: what they ask is no matter here.
+        one = await place(self._rig.nodes, node, self._rig.customers[node], text, stream=stream, model=model)
+        self.placed.append(one)
+        return one
+
+    async def _seconds_until_used(self, node: int, model: str) -> float | None:
+        begun = time.monotonic()
+        while (passed := time.monotonic() - begun) < WAIT_SECONDS_MOST:
+            if any(await self._asked_odd([await self._ask(node, HELLO, model)])):
+                return round(passed, 2)
+            await asyncio.sleep(0.05)
+        return None
+
+    async def _asked_odd(self, calls: Sequence[Placed]) -> list[bool]:
+        return [ODD in accounts for accounts in await self._accounts(*calls)]
+
+    async def _accounts(self, *calls: Placed) -> list[list[str]]:
+        """At which simulators each call was tried, by its receipt."""
+        receipts = await receipts_of(self._rig.settings, calls)
+        return [[simulator_of(attempt.account) for attempt in receipts[one.request_id].attempts] for one in calls]
+
+    def _tries(self) -> int:
+        return len(self._rig.odd.truth())
+
+    def _restart_odd(self, key: str) -> None:
+        self._rig.odd.stop()
+        self._rig.odd.options["key"] = key
+        self._rig.odd.start()
+
+    def _check(self, name: str, holds: bool, detail: str = "", *, timed: bool = False) -> None:
+        self.checks.append(Check(name, holds, detail, timed))
