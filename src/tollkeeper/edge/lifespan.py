@@ -16,7 +16,7 @@ from tollkeeper.edge.exchange import Receive, Send
 from tollkeeper.relay.call import Running
 
 # Time for calls that were told to end: one last event, one settlement.
-LAST_WORDS_SECONDS = 10.0
+LAST_WORDS_SECONDS = 7.0
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,9 @@ import asyncpg
 
 from tollkeeper.core.charge import Ending, orphan_charge
 from tollkeeper.core.money import Quota
-from tollkeeper.core.prices import Price, Rate, millionths
+from tollkeeper.core.prices import Rate
 from tollkeeper.ports import Settlement
+from tollkeeper.storage.catalog import price_of
 from tollkeeper.storage.database import Database
 
 # A worker that starts again on the same host settles from its predecessor's journal, which knows more than we do.
@@ -13,7 +14,7 @@ JOURNAL_SECONDS = 30
 ORPHANS_AT_ONCE = 1_000
 
 HOLDS = """
-select h.request_id, h.account_id, h.amount, h.input_count, h.output_count, h.group_millionths, p.id as price_id,
+select h.request_id, h.account_id, h.amount, h.input_count, h.output_count, h.group_millionths, p.id,
        p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
 from hold h
 join worker w on w.id = h.worker_id
@@ -46,21 +47,10 @@ class SqlOrphans:
 
 
 def _settlement(row: asyncpg.Record) -> Settlement:
+    rate = Rate(price_of(row), row["group_millionths"])
     return Settlement(
         request_id=row["request_id"],
         account_id=row["account_id"],
-        charge=orphan_charge(row["input_count"], row["output_count"], _rate(row), held=Quota(row["amount"])),
+        charge=orphan_charge(row["input_count"], row["output_count"], rate, held=Quota(row["amount"])),
         ending=Ending.OWNER_DIED,
     )
-
-
-def _rate(row: asyncpg.Record) -> Rate:
-    price = Price(
-        id=row["price_id"],
-        model_id=row["model_id"],
-        effective_from=row["effective_from"],
-        model=millionths(row["model_multiplier"]),
-        completion=millionths(row["completion_multiplier"]),
-        cached=millionths(row["cached_multiplier"]),
-    )
-    return Rate(price, row["group_millionths"])

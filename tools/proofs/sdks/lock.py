@@ -24,8 +24,12 @@ def lock_npm(folder: Path) -> None:
         for name in ("package.json", ".npmrc"):
             shutil.copy(folder / name, place)
         run([*NPM_LOCK, *(f"{name}@latest" for name in wanted)], cwd=Path(place))
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(Path(place) / name, folder)
+        shutil.copy(Path(place) / "package.json", folder)
+        locked = json.loads((Path(place) / "package-lock.json").read_text())
+        # Whom to thank is not needed for installing, and is an address.
+        for package in locked["packages"].values():
+            package.pop("funding", None)
+        (folder / "package-lock.json").write_text(json.dumps(locked, indent=2) + "\n")
 
 
 if __name__ == "__main__":
