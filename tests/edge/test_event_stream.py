@@ -16,6 +16,7 @@ class Client:
 
     def __init__(self, *, deaf: bool = False) -> None:
         self.messages: list[MutableMapping[str, Any]] = []
+        self.heard = asyncio.Condition()
         self.hears = asyncio.Event()
         if not deaf:
             self.hears.set()
@@ -23,7 +24,13 @@ class Client:
     async def send(self, message: MutableMapping[str, Any]) -> None:
         await self.hears.wait()
         await asyncio.sleep(0)
-        self.messages.append(message)
+        async with self.heard:
+            self.messages.append(message)
+            self.heard.notify_all()
+
+    async def has_heard(self, *, messages: int) -> None:
+        async with self.heard:
+            await self.heard.wait_for(lambda: len(self.messages) >= messages)
 
     @property
     def text(self) -> bytes:
@@ -47,8 +54,8 @@ def never() -> None:
 async def test_silence_is_filled_and_nothing_comes_after_the_last_word() -> None:
     client = Client()
     stream = a_stream(client)
-    async with stream.kept_alive(never):
-        await asyncio.sleep(0.1)
+    async with asyncio.timeout(10), stream.kept_alive(never):
+        await client.has_heard(messages=3)
     await stream.write_last(b"data: [DONE]\n\n")
     await asyncio.sleep(0.1)
     assert client.text.startswith(b": keep-alive\n\n: keep-alive\n\n")

@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from tollkeeper.cli.speak import complain, say
+from tollkeeper.demo.directions import Directions
+from tollkeeper.demo.server import Options, run
+from tollkeeper.demo.storm import read_storm
 
 demo_app = typer.Typer(help="Things to try the gateway with.", no_args_is_help=True)
 
@@ -32,11 +35,6 @@ def provider(
     How a call is answered can be written into its last user message, in double square brackets:
     tokens=200 chunk_ms=5 cut_at=40.
     """
-    # The tokenizer's tables take a second and 100 MB to load; every other command does without them.
-    from tollkeeper.demo.directions import Directions  # noqa: PLC0415
-    from tollkeeper.demo.server import Options, run  # noqa: PLC0415
-    from tollkeeper.demo.storm import read_storm  # noqa: PLC0415
-
     try:
         weather = read_storm(storm)
     except ValueError as problem:

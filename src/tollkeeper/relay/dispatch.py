@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NoReturn
 from uuid import UUID
 
@@ -120,7 +120,9 @@ class Dispatcher:
         """The first answer of which `take` can make something. Raise a refusal, or UpstreamFailed where nobody knows
         what became of the order."""
         tried: set[int] = set()
-        seat = await self._seat(order, journey, tried)
+        seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+        if seat is None:
+            raise self._unavailable()
         while True:
             tried.add(seat.account.id)
             try:
@@ -138,12 +140,6 @@ class Dispatcher:
                 another.leave()
                 raise self._told(failure)
             seat = another
-
-    async def _seat(self, order: ChatOrder, journey: Journey, tried: Collection[int]) -> Seat:
-        seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
-        if seat is None:
-            raise self._unavailable()
-        return seat
 
     def _told(self, failed: _Failed) -> Exception:
         """What the caller hears of the last failure."""
