@@ -78,9 +78,12 @@ class Customers:
         kind: Kind = Kind.CHAT,
         limits: TokenLimits = USUAL_LIMITS,
         completion: str = "1",
+        cached: str = "1",
     ) -> str:
         model_id = f"model-{uuid4().hex[:8]}"
-        price = NewPrice(model=Decimal(1), completion=Decimal(completion), effective_from=effective_from)
+        price = NewPrice(
+            model=Decimal(1), completion=Decimal(completion), cached=Decimal(cached), effective_from=effective_from
+        )
         await self.desk.catalog.add_model(
             NewModel(id=model_id, kind=kind, price=price, limits=limits, only_groups=only_groups), actor=ACTOR
         )

@@ -1,4 +1,4 @@
-"""Write the reference pages that are generated from the code: settings, errors, routes, commands.
+"""Write the reference pages that are generated from the code: settings, errors, routes, parameters, commands.
 
 `python -m tools.reference` writes them; with `--check` it only complains where one is out of date.
 """
@@ -13,6 +13,7 @@ import msgspec
 
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.edge.routes import ROUTES
+from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, FIELDS, Form
 from tollkeeper.settings import FILE_VARIABLE, PREFIX, Settings, description
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -48,6 +49,26 @@ def routes_page() -> Iterator[str]:
     yield "`/livez` and `/readyz` answer under any host name."
 
 
+def parameters_page() -> Iterator[str]:
+    yield "# Parameters of chat completions\n"
+    yield "A model's provider speaks this protocol (vendors `openai`, `azure`), or calls are translated for it"
+    yield "(`anthropic`, `gemini`). A parameter that it cannot honour is refused with 400 `unsupported_parameter`, by"
+    yield "name, before anything is sent or charged; where several providers serve a model, one that can takes the"
+    yield "call. What is left out changes no answer. Null asks for nothing anywhere, and so do the values in the last"
+    yield "column.\n"
+    yield "| parameter | openai, azure | anthropic | gemini | asks for nothing |\n|---|---|---|---|---|"
+    for name, field in FIELDS.items():
+        treatments = (field.in_form(form) for form in Form)
+        told = " | ".join(f"{treatment.verdict}{treatment.note and ': '}{treatment.note}" for treatment in treatments)
+        idle = ", ".join(f"`{msgspec.json.encode(value).decode()}`" for value in field.idle)
+        yield f"| `{name}` | {told} | {idle} |"
+    yield "\nParameters that are not listed pass to `openai` and `azure` as they are, and are refused where they would"
+    yield "have to be translated. A provider account can be added with `--rejects PARAMETER`. It is then sent without"
+    yield f"{', '.join(f'`{name}`' for name in sorted(CAN_BE_SPARED))}."
+    yield "Of any other parameter, calls that have it go to another account or are refused; `max_tokens` and"
+    yield "`max_completion_tokens` stand in for each other."
+
+
 def commands_page() -> Iterator[str]:
     """Typer's own account of the commands."""
     command = [sys.executable, "-m", "typer", "tollkeeper.cli", "utils", "docs", "--name", "tollkeeper"]
@@ -58,6 +79,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "settings.md": settings_page,
     "errors.md": errors_page,
     "endpoints.md": routes_page,
+    "parameters.md": parameters_page,
     "commands.md": commands_page,
 }
 

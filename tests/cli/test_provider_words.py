@@ -5,7 +5,17 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from tollkeeper.cli.provider_words import BadDescription, check_address, check_vendor, health, limits, model_names, usd
+from tollkeeper.cli.provider_words import (
+    BadDescription,
+    check_address,
+    check_api_version,
+    check_rejects,
+    check_vendor,
+    health,
+    limits,
+    model_names,
+    usd,
+)
 from tollkeeper.core.money import UNITS_PER_USD, Quota
 from tollkeeper.core.pool import Place
 from tollkeeper.ports import ProviderStanding, ProviderState
@@ -138,7 +148,27 @@ def test_plain_http_is_the_operators_choice() -> None:
     check_address("http://10.0.0.7/v1", insecure_http=True)
 
 
-def test_only_one_wire_format_is_served_yet() -> None:
-    check_vendor("openai")
-    with pytest.raises(BadDescription, match="'gemini' is not served yet: only openai"):
-        check_vendor("gemini")
+@pytest.mark.parametrize("vendor", ["openai", "azure", "anthropic", "gemini"])
+def test_four_wire_formats_are_spoken(vendor: str) -> None:
+    check_vendor(vendor)
+
+
+def test_no_other_wire_format_is_spoken() -> None:
+    with pytest.raises(
+        BadDescription, match="'bedrock' is not a vendor: write one of openai, azure, anthropic, gemini"
+    ):
+        check_vendor("bedrock")
+
+
+def test_an_account_can_be_said_to_reject_what_it_could_do_without() -> None:
+    check_rejects(["stream_options", "seed", "max_tokens", "adaptive_thinking"])
+    for name in ("messages", "model", "stream", "nonsense"):
+        with pytest.raises(BadDescription, match=f"'{name}' is not a parameter that an account can be said to reject"):
+            check_rejects([name])
+
+
+def test_a_version_of_an_interface_is_a_word() -> None:
+    check_api_version(None)
+    check_api_version("2025-03-01-preview")
+    with pytest.raises(BadDescription, match="is not a version"):
+        check_api_version("2024-10-21&x=1")

@@ -599,6 +599,15 @@ def test_words_that_would_lead_a_client_elsewhere_are_fields_like_any_other(name
     assert json.loads(led.body_with())[name] == "https://canary.example"
 
 
+def test_a_file_that_lies_at_the_provider_is_nobodys_who_calls() -> None:
+    part = {"type": "file", "file": {"file_id": "file-of-the-operator"}}
+    with pytest.raises(InvalidParameter, match="files are sent in the message itself, as file_data") as refusal:
+        read_chat(a_body(messages=[{"role": "user", "content": [part]}]))
+    assert str(refusal.value.param).endswith("file.file_id")
+    sent = {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"}}
+    assert read_chat(a_body(messages=[{"role": "user", "content": [sent]}])).media_parts == 1
+
+
 def test_an_order_that_forgot_its_content_holds_nothing_of_it() -> None:
     canary = "the-canary-sang"
     parts = [{"type": "text", "text": canary}, {"type": "image_url", "image_url": {"url": canary}}]

@@ -128,6 +128,12 @@ def test_of_usage_that_grows_with_every_chunk_the_last_report_counts() -> None:
     assert meter.output_tokens == count("a a a ")
 
 
+def test_usage_told_on_the_way_is_no_report() -> None:
+    meter = a_meter([a_chunk(usage_so_far=USAGE), saying(WORDS)])
+    assert meter.so_far == Usage(10, 5)
+    assert meter.reported is None
+
+
 def test_usage_said_twice_is_not_added_up() -> None:
     assert a_meter([a_chunk(usage=USAGE)] * 2).reported == Usage(10, 5)
 
@@ -142,14 +148,14 @@ def test_usage_said_twice_is_not_added_up() -> None:
         pytest.param(ending(), Event.PASSES, id="reason to end"),
         pytest.param(a_chunk(a_choice({"role": "assistant", "content": ""})), Event.PASSES, id="role"),
         pytest.param(a_chunk(a_choice({"content": "x"}), usage=None), Event.PASSES, id="words and usage null"),
-        pytest.param(b'{"choices":[], "usage" : null }', Event.PASSES, id="usage null, with spaces"),
-        pytest.param(a_chunk(usage=None), Event.PASSES, id="usage null alone"),
+        pytest.param(b'{"choices":[], "usage" : null }', Event.ASIDE, id="usage null, with spaces"),
+        pytest.param(a_chunk(usage=None), Event.ASIDE, id="usage null alone"),
         pytest.param(a_chunk(a_choice({"content": "x"}), usage=USAGE), Event.PASSES, id="words and usage"),
         pytest.param(a_chunk(usage=USAGE), Event.USAGE, id="usage"),
         pytest.param(json.dumps({"usage": USAGE}).encode(), Event.USAGE, id="usage without choices"),
         pytest.param(a_chunk(usage=USAGE, error=None), Event.USAGE, id="usage and error null"),
         pytest.param(b'{"choices":null,"usage":{}}', Event.USAGE, id="choices null"),
-        pytest.param(a_chunk(prompt_filter_results=[{}]), Event.PASSES, id="no choices, and something else"),
+        pytest.param(a_chunk(prompt_filter_results=[{}]), Event.ASIDE, id="no choices, and something else"),
         pytest.param(b"{}", Event.PASSES, id="empty"),
         pytest.param(b"[DONE]", Event.DONE, id="done"),
         pytest.param(b'{"error":{"message":"overloaded"}}', Event.ERROR, id="error"),
@@ -157,7 +163,7 @@ def test_usage_said_twice_is_not_added_up() -> None:
         pytest.param(b'{"error":{}}', Event.ERROR, id="error without words"),
         pytest.param(a_chunk(a_choice({"content": "x"}), error={"code": 502}), Event.ERROR, id="error beside words"),
         pytest.param(b'{"choices":5,"error":{"code":502}}', Event.ERROR, id="error beside choices of unknown form"),
-        pytest.param(b'{"error":null,"choices":[]}', Event.PASSES, id="error null"),
+        pytest.param(b'{"error":null,"choices":[]}', Event.ASIDE, id="error null"),
         pytest.param(b"", Event.MALFORMED, id="no data"),
         pytest.param(b"nonsense", Event.MALFORMED, id="no JSON"),
         pytest.param(saying(WORDS)[:-1], Event.MALFORMED, id="cut off"),

@@ -2,12 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 
 from tools.simulator import Simulator, TruthRow
+
+# An answer that is complete is not waited for; who looks at one that never will be says how long.
+PATIENCE_SECONDS = 10.0
+A_WHILE_SECONDS = 0.5
 
 
 class Seen(msgspec.Struct):
@@ -59,17 +65,28 @@ def unchunked(body: bytes) -> bytes:
     return b"".join(chunks_in(body))
 
 
+def post(path: str, body: object, request_id: str, headers: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {"Host": "demo", "X-Request-Id": request_id, **headers, "Content-Length": str(len(data))}
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "", ""]
+    return "\r\n".join(lines).encode() + data
+
+
 def request(text: str, request_id: str, **fields: object) -> bytes:
-    body = json.dumps({"model": "demo-small", "messages": [{"role": "user", "content": text}]} | fields).encode()
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: demo\r\nX-Request-Id: {request_id}\r\n"
-    return head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    body = {"model": "demo-small", "messages": [{"role": "user", "content": text}]} | fields
+    return post("/v1/chat/completions", body, request_id)
 
 
-async def look(sim: Simulator, text: str, *, quiet_seconds: float = 0.3, **fields: object) -> Seen:
+async def look(sim: Simulator, text: str, *, quiet_seconds: float = PATIENCE_SECONDS, **fields: object) -> Seen:
     """Call, and read until the answer is complete, the connection ends, or nothing comes for a while."""
     request_id = uuid4().hex
+    return await see(sim, request_id, request(text, request_id, **fields), quiet_seconds)
+
+
+async def see(sim: Simulator, request_id: str, message: bytes, quiet_seconds: float = PATIENCE_SECONDS) -> Seen:
+    """The same for a request in any form."""
     reader, writer = await asyncio.open_connection("127.0.0.1", sim.port, limit=2**26)
-    writer.write(request(text, request_id, **fields))
+    writer.write(message)
     seen = Seen(request_id, b"", "open")
     try:
         while not _is_whole(seen):

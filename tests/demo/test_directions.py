@@ -16,6 +16,7 @@ DEFAULTS = Directions(tokens=9)
         ("say [[ tokens=3  chunk_ms=2.5 ]] please", Directions(tokens=3, chunk_ms=2.5)),
         ("[[tokens=3 drip=1]] [[tokens=4]]", Directions(tokens=4, drip=True)),
         ('[[status=500 status_text="two words ]]"]]', Directions(tokens=9, status=500, status_text="two words ]]")),
+        ("[[thinking=0 cache_write=2]]", Directions(tokens=9, thinking=0, cache_write=2)),
         ("[[only=here tokens=1]] [[only=there tokens=2]]", Directions(tokens=1)),
     ],
 )
@@ -24,7 +25,17 @@ def test_what_is_written_is_what_is_done(text: str, expected: Directions) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["[[nonsense=1]]", "[[tokens=many]]", "[[tokens=-1]]", "[[usage=odd]]", "[[status=99]]"]
+    "text",
+    [
+        "[[nonsense=1]]",
+        "[[tokens=many]]",
+        "[[tokens=-1]]",
+        "[[usage=odd]]",
+        "[[status=99]]",
+        "[[thinking=-1]]",
+        "[[cached=-1]]",
+        "[[cache_write=-1]]",
+    ],
 )
 def test_what_cannot_be_done_is_told(text: str) -> None:
     with pytest.raises(BadDirection):

@@ -111,6 +111,32 @@ def test_a_streamed_tool_call_comes_in_pieces_that_join(sim: Simulator) -> None:
     assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 
+def test_the_result_of_a_tool_is_answered_in_words(sim: Simulator) -> None:
+    messages = said("call the tool")
+    with client(sim) as caller:
+        asked = caller.chat.completions.create(model="m", messages=messages, tools=TOOLS).choices[0].message
+        calls: Any = asked.tool_calls
+        messages += [asked, {"role": "tool", "tool_call_id": calls[0].id, "content": "sunny"}]
+        answer = caller.chat.completions.create(model="m", messages=messages, tools=TOOLS)
+    assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == (text_of(16), "stop")
+
+
+def test_thoughts_are_hidden_and_counted(sim: Simulator) -> None:
+    with client(sim) as caller:
+        answer: Any = caller.chat.completions.create(model="m", messages=said("[[thinking=7 tokens=3]]"), n=2)
+        capped: Any = caller.chat.completions.create(model="m", messages=said("[[thinking=7]]"), max_tokens=9)
+    assert [choice.message.content for choice in answer.choices] == [text_of(3)] * 2
+    assert answer.usage.completion_tokens == 20
+    assert answer.usage.completion_tokens_details.reasoning_tokens == 14
+    assert (capped.choices[0].message.content, capped.choices[0].finish_reason) == (text_of(2), "length")
+
+
+@pytest.mark.parametrize("direction", ["safety=1", "blocked=1"])
+def test_an_answer_can_be_withheld(sim: Simulator, direction: str) -> None:
+    chunks = chunks_of(sim, f"[[{direction} tokens=2]]")
+    assert chunks[-1].choices[0].finish_reason == "content_filter"
+
+
 def test_images_are_taken_and_an_echo_is_what_was_said(sim: Simulator) -> None:
     text = 'Grüße 👋🏽 aus Köln\n"quoted" \\ tab\t'
     parts: list[Any] = [

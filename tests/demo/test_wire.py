@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.demo.raw import chunks_in, look, look_and_know, request, unchunked
+from tests.demo.raw import A_WHILE_SECONDS, chunks_in, look, look_and_know, request, unchunked
 from tollkeeper.demo.speech import text_of
 from tools.simulator import Simulator
 
@@ -53,7 +53,7 @@ async def test_a_half_close_ends_our_side_only(sim: Simulator, stream: bool) -> 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_stall_lasts_until_the_client_goes(sim: Simulator, stream: bool) -> None:
-    seen, truth = await look_and_know(sim, "[[tokens=20 stall_at=4]]", stream=stream)
+    seen, truth = await look_and_know(sim, "[[tokens=20 stall_at=4]]", stream=stream, quiet_seconds=A_WHILE_SECONDS)
     assert seen.ended == "open"
     assert (truth["ending"], truth["output_tokens"]) == ("client_closed", 4)
 
@@ -72,7 +72,7 @@ async def test_a_client_that_leaves_is_noticed_within_milliseconds(sim: Simulato
 
 
 async def test_a_client_that_leaves_before_the_headers_was_sent_nothing(sim: Simulator) -> None:
-    seen, truth = await look_and_know(sim, "[[delay_ms=60000]]")
+    seen, truth = await look_and_know(sim, "[[delay_ms=60000]]", quiet_seconds=A_WHILE_SECONDS)
     assert seen.data == b""
     assert (truth["ending"], truth["status"], truth["bytes_sent"]) == ("client_closed", 0, 0)
     assert truth["first_byte_at"] is None
@@ -90,9 +90,7 @@ async def test_a_client_that_does_not_read_is_not_sent_more_than_it_takes(sim: S
 
 
 async def test_delays_are_kept(sim: Simulator) -> None:
-    _, truth = await look_and_know(
-        sim, "[[tokens=6 delay_ms=50 first_chunk_ms=40 chunk_ms=10]]", stream=True, quiet_seconds=2
-    )
+    _, truth = await look_and_know(sim, "[[tokens=6 delay_ms=50 first_chunk_ms=40 chunk_ms=10]]", stream=True)
     assert truth["first_byte_at"] - truth["received_at"] >= 0.049
     assert truth["closed_at"] - truth["first_byte_at"] >= 0.04 + 5 * 0.01 - 0.002
 
@@ -147,10 +145,10 @@ async def test_an_error_event_is_the_last(sim: Simulator) -> None:
 
 
 async def test_a_giant_event_has_the_size_that_was_asked_for(sim: Simulator) -> None:
-    seen = await look(sim, "[[tokens=2 long_line=300000]]", stream=True, quiet_seconds=5)
+    seen = await look(sim, "[[tokens=2 long_line=300000]]", stream=True)
     assert max(len(event) for event in seen.events) > 300_000
     assert all(json.loads(event) for event in seen.events[:-1])
-    whole = await look(sim, "[[long_line=300000]]", quiet_seconds=5)
+    whole = await look(sim, "[[long_line=300000]]")
     assert len(whole.body) > 300_000
     assert json.loads(whole.body)
 
@@ -168,7 +166,7 @@ async def test_answers_that_are_none(sim: Simulator) -> None:
     away = await look(sim, "[[redirect=http://127.0.0.1:1/v1]]")
     assert away.status == 302
     assert "location: http://127.0.0.1:1/v1" in away.head
-    bomb = await look(sim, "[[gzip_bomb=5000000]]", quiet_seconds=5)
+    bomb = await look(sim, "[[gzip_bomb=5000000]]")
     assert len(bomb.data) < 20_000
     assert len(gzip.decompress(unchunked(bomb.body))) == 5_000_000
 

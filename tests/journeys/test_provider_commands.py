@@ -59,14 +59,16 @@ async def suspend(own: dict[str, str]) -> None:
 
 async def test_an_account_is_added_with_its_place_and_listed(own: dict[str, str]) -> None:
     place = ["--tier", "2", "--weight", "30", "--rpm", "60", "--tpm", "9000", "--concurrency", "4", "--cost", "0.8"]
-    added = add(own, "first", "https://api.example/v1", *place, "--model", "gpt-4o=mine", "--model", "o3")
+    form = ["--vendor", "azure", "--api-version", "2025-03-01-preview", "--rejects", "seed", "--rejects", "user"]
+    added = add(own, "first", "https://api.example/v1", *place, *form, "--model", "gpt-4o=mine", "--model", "o3")
     assert added.returncode == 0, added.stderr
     connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
     row = await connection.fetchrow(
-        "select models ->> 'gpt-4o', cost_multiplier::text from tollkeeper.provider_account"
+        "select models ->> 'gpt-4o', cost_multiplier::text, vendor, api_version, rejects "
+        "from tollkeeper.provider_account"
     )
     await connection.close()
-    assert tuple(row) == ("mine", "0.800000")
+    assert tuple(row) == ("mine", "0.800000", "azure", "2025-03-01-preview", ["seed", "user"])
     told = listed(own)
     assert "first 2 30 60 requests/min, 9000" in told
     assert "idle: no calls in 10 min" in told
@@ -85,12 +87,37 @@ def test_pause_drain_and_resume(own: dict[str, str]) -> None:
 async def test_an_accepted_key_lifts_the_suspension(own: dict[str, str], provider: Simulator) -> None:
     assert add(own, "first", provider.base).returncode == 0
     tested = tollkeeper(own, "provider", "test", "first")
-    assert tested.stdout == f"first: {provider.base}/models answered 200: its key is accepted.\n"
+    assert tested.stdout.startswith(f"first: {provider.base}/models answered 200: its key is accepted.\n")
     await suspend(own)
     assert f": {BECAUSE};" in listed(own)
     tested = tollkeeper(own, "provider", "test", "first")
-    assert tested.stdout.endswith("its key is accepted. It is no longer suspended.\n")
+    assert "its key is accepted. It is no longer suspended.\n" in tested.stdout
     assert "suspended" not in listed(own)
+
+
+@pytest.mark.parametrize("vendor", ["openai", "azure", "anthropic", "gemini"])
+def test_a_trial_says_in_words_what_works(own: dict[str, str], provider: Simulator, vendor: str) -> None:
+    base = provider.base if vendor == "openai" else provider.base.removesuffix("/v1")
+    assert tollkeeper(own, "model", "add", "large").returncode == 0
+    assert add(own, "first", base, "--vendor", vendor, "--model", "large=theirs").returncode == 0
+    tested = tollkeeper(own, "provider", "test", "first")
+    assert tested.returncode == 0, tested.stderr
+    _, heading, *findings = tested.stdout.splitlines()
+    assert heading == "Small calls of large, at the provider's price:"
+    kinds = ["a whole answer", "a streamed answer", "a tool call", "an image", "JSON by a schema"]
+    for kind, finding in zip(kinds, findings, strict=True):
+        assert re.fullmatch(rf"  ✓ {kind}: works in \d+\.\d s, \d+ tokens in and \d+ out", finding), finding
+
+
+def test_a_trial_tells_why_something_does_not_work(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "first", provider.base, "--rejects", "tools", "--rejects", "response_format").returncode == 0
+    no_model = tollkeeper(own, "provider", "test", "first")
+    assert "It serves no chat model of the catalog, so no call was made." in no_model.stdout
+    assert no_model.returncode == 0
+    tested = tollkeeper(own, "provider", "test", "first", "--model", "large")
+    assert "✓ a streamed answer: works" in tested.stdout
+    assert "✗ a tool call: The parameter 'tools' cannot be honoured: the provider of this model does" in tested.stdout
+    assert "✗ JSON by a schema: The parameter 'response_format' cannot be honoured" in tested.stdout
 
 
 async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], provider: Simulator) -> None:
@@ -133,7 +160,9 @@ async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["add", "p", "https://api.example/v1", "--vendor", "gemini"], "'gemini' is not served yet: only openai"),
+        (["add", "p", "https://api.example/v1", "--vendor", "bedrock"], "'bedrock' is not a vendor: write one of"),
+        (["add", "p", "https://api.example/v1", "--rejects", "messages"], "'messages' is not a parameter that an"),
+        (["add", "p", "https://api.example/v1", "--api-version", "1?x"], "'1?x' is not a version of an interface"),
         (["add", "p", "https://api.example/v1?a=b"], "no query"),
         (["add", "p", "http://api.example/v1"], "--insecure-http"),
         (["add", "p", "https://api.example/v1", "--model", "a=b", "--model", "a"], "'a' was given twice"),

@@ -144,11 +144,13 @@ console UPDATE model.hold_part_tokens
 console UPDATE model.max_output_tokens
 console UPDATE model.only_groups
 console UPDATE model.retired_at
+console UPDATE provider_account.api_version
 console UPDATE provider_account.base_url
 console UPDATE provider_account.concurrency
 console UPDATE provider_account.cost_multiplier
 console UPDATE provider_account.key_envelope
 console UPDATE provider_account.models
+console UPDATE provider_account.rejects
 console UPDATE provider_account.requests_per_minute
 console UPDATE provider_account.state
 console UPDATE provider_account.tier

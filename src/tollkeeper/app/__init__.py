@@ -2,7 +2,7 @@
 
 from tollkeeper.app.gateway import gateway
 from tollkeeper.app.office import Office, office
-from tollkeeper.app.parts import opened
+from tollkeeper.app.parts import VENDORS, opened
 from tollkeeper.app.work import work
 
-__all__ = ["Office", "gateway", "office", "opened", "work"]
+__all__ = ["VENDORS", "Office", "gateway", "office", "opened", "work"]

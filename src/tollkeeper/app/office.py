@@ -15,6 +15,7 @@ from tollkeeper.app.parts import (
     peppers_of,
     redis_of,
     test_key,
+    trial_of,
 )
 from tollkeeper.ports import (
     AccountDesk,
@@ -24,6 +25,7 @@ from tollkeeper.ports import (
     ProviderDesk,
     Suspensions,
 )
+from tollkeeper.providers.trial import Finding
 from tollkeeper.settings import Settings
 from tollkeeper.storage.accounts import SqlAccountDesk
 from tollkeeper.storage.catalog import SqlCatalogDesk
@@ -43,6 +45,7 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     providers: ProviderDesk
     suspensions: Suspensions
     test_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
+    try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]
     key_maker: KeyMaker
     actor: str
 
@@ -61,6 +64,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
                 providers=SqlProviderDesk(database, nudges, envelope_keys_of(settings)),
                 suspensions=SqlSuspensions(database, nudges, actor=actor),
                 test_key=partial(test_key, settings),
+                try_out=partial(trial_of, settings),
                 key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
                 actor=actor,
             )

@@ -3,7 +3,7 @@
 import hmac
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,11 +17,16 @@ from tollkeeper.ports import (
     Balances,
     ProviderAccount,
     ProviderAccounts,
+    Vendor,
 )
 from tollkeeper.providers.http import HttpUpstream
-from tollkeeper.providers.openai import OpenAI
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.providers.probe import key_is_accepted
+from tollkeeper.providers.trial import Finding, try_out
+from tollkeeper.providers.vendors.anthropic import Anthropic
+from tollkeeper.providers.vendors.azure import Azure
+from tollkeeper.providers.vendors.gemini import Gemini
+from tollkeeper.providers.vendors.openai import OpenAI
 from tollkeeper.relay.pipeline import Relay
 from tollkeeper.relay.time_limits import TimeLimits
 from tollkeeper.settings import Settings, keys_by_version
@@ -32,7 +37,7 @@ from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.provider_accounts import SqlSuspensions
 
-VENDORS = {"openai": OpenAI()}
+VENDORS: Mapping[str, Vendor] = {"openai": OpenAI(), "azure": Azure(), "anthropic": Anthropic(), "gemini": Gemini()}
 
 
 def database_of(settings: Settings, part: Part, connections: int | None = None) -> Database:
@@ -142,6 +147,15 @@ async def opened(settings: Settings, part: Part) -> AsyncIterator[Database]:
 async def test_key(settings: Settings, account: ProviderAccount) -> tuple[bool, str]:
     upstream = upstream_of(settings)
     try:
-        return await key_is_accepted(account, upstream)
+        return await key_is_accepted(account, VENDORS[account.vendor], upstream)
+    finally:
+        await upstream.close()
+
+
+async def trial_of(settings: Settings, account: ProviderAccount, model_id: str) -> AsyncIterator[Finding]:
+    upstream = upstream_of(settings)
+    try:
+        async for finding in try_out(account, VENDORS[account.vendor], upstream, model_id):
+            yield finding
     finally:
         await upstream.close()

@@ -30,7 +30,11 @@ def provider(
     chunk_ms: Annotated[float, typer.Option(min=0, help="The wait between chunks of a stream.")] = 0,
     storm: Annotated[str, typer.Option(help="A share of calls that fails: 0.5:503.")] = "",
 ) -> None:
-    """Play a provider: the vendor's wire format, answers made of plain words, and faults on request.
+    """Play a provider: vendors' wire formats, answers made of plain words, and faults on request.
+
+    Four formats are spoken on one port, and told apart by their paths: OpenAI (/v1/chat/completions),
+    Azure (/openai/deployments/NAME/chat/completions, /openai/v1/chat/completions), Anthropic (/v1/messages)
+    and Gemini (/v1beta/models/NAME:generateContent, :streamGenerateContent?alt=sse).
 
     How a call is answered can be written into its last user message, in double square brackets:
     tokens=200 chunk_ms=5 cut_at=40.

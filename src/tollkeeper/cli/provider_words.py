@@ -1,12 +1,17 @@
 """Provider accounts in words: how one is doing, and what is wrong with how one was described."""
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from tollkeeper.app import VENDORS
 from tollkeeper.core.money import Quota, mills_used, usd_text
 from tollkeeper.core.pool import Place
 from tollkeeper.ports import ProviderStanding, ProviderState
+from tollkeeper.providers.vendors.fields import CAN_BE_REJECTED
+
+_API_VERSION = re.compile(r"[0-9A-Za-z._-]{1,40}")
 
 
 class BadDescription(ValueError):
@@ -62,8 +67,22 @@ def model_names(given: Iterable[str]) -> dict[str, str]:
 
 
 def check_vendor(vendor: str) -> None:
-    if vendor != "openai":
-        raise BadDescription(f"'{vendor}' is not served yet: only openai, and providers compatible with it, are.")
+    if vendor not in VENDORS:
+        raise BadDescription(
+            f"'{vendor}' is not a vendor: write one of {', '.join(VENDORS)}; openai is for anything compatible too."
+        )
+
+
+def check_rejects(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in CAN_BE_REJECTED:
+            known = ", ".join(sorted(CAN_BE_REJECTED))
+            raise BadDescription(f"'{name}' is not a parameter that an account can be said to reject: {known}.")
+
+
+def check_api_version(version: str | None) -> None:
+    if version is not None and not _API_VERSION.fullmatch(version):
+        raise BadDescription(f"'{version}' is not a version of an interface, such as 2024-10-21.")
 
 
 def check_address(base_url: str, *, insecure_http: bool) -> None:

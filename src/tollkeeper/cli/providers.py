@@ -11,7 +11,17 @@ from rich.text import Text
 
 from tollkeeper.app import office
 from tollkeeper.cli.catalog import multiplier_in
-from tollkeeper.cli.provider_words import BadDescription, check_address, check_vendor, health, limits, model_names, usd
+from tollkeeper.cli.provider_words import (
+    BadDescription,
+    check_address,
+    check_api_version,
+    check_rejects,
+    check_vendor,
+    health,
+    limits,
+    model_names,
+    usd,
+)
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.core.pool import Place
 from tollkeeper.ports import NewProviderAccount, ProviderStanding, ProviderState
@@ -35,7 +45,9 @@ def _limit(what_for: str) -> Any:
 def add(
     name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
     base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
-    vendor: Annotated[str, typer.Option(help="Its wire format: openai, for anything compatible too.")] = "openai",
+    vendor: Annotated[
+        str, typer.Option(help="Its wire format: openai (and anything compatible), azure, anthropic or gemini.")
+    ] = "openai",
     tier: Annotated[int, typer.Option(min=1, max=32_767, help="Lower tiers are used before higher ones.")] = 1,
     weight: Annotated[int, typer.Option(min=0, max=1_000, help="Its share of its tier's calls; 0 for none.")] = 1,
     rpm: Annotated[int | None, _limit("Requests a minute.")] = None,
@@ -46,11 +58,20 @@ def add(
         typer.Option(metavar="OUR=THEIRS", help="A model it serves, and its name there; repeat it. Without: all."),
     ] = None,
     cost: Annotated[str, typer.Option(help="What it costs us, as a part of the list price.")] = "1",
+    rejects: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PARAMETER", help="A parameter that it does not take, as stream_options; repeat it."),
+    ] = None,
+    api_version: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
+    ] = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
 ) -> None:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
     try:
         check_vendor(vendor)
+        check_rejects(rejects or ())
+        check_api_version(api_version)
         check_address(base_url, insecure_http=insecure_http)
         models = model_names(model) if model else None
     except BadDescription as problem:
@@ -66,6 +87,8 @@ def add(
         place=place,
         models=models,
         cost=part_of_price,
+        rejects=frozenset(rejects or ()),
+        api_version=api_version,
     )
 
     async def work() -> int:
@@ -118,20 +141,39 @@ def resume(name: Name) -> None:
 
 
 @provider_app.command("test")
-def test(name: Name) -> None:
-    """Ask the provider whether it accepts the key; lift the account's suspension if it does. Exit code 1 if not."""
-
-    async def work() -> tuple[bool, str, bool]:
-        async with office(settings_or_complain()) as desk:
-            account = await desk.providers.find(name)
-            accepted, told = await desk.test_key(account)
-            return accepted, told, accepted and await desk.suspensions.lift(account.id)
-
-    accepted, told, lifted = asyncio.run(work())
-    if not accepted:
-        complain(f"{name}: {told}.")
+def try_account(
+    name: Name,
+    model: Annotated[
+        str | None, typer.Option(metavar="ID", help="Our id of the model to call. Without: the first that it serves.")
+    ] = None,
+) -> None:
+    """Make live calls to it and say what works: its key, whole and streamed answers, tools, images, JSON. An accepted
+    key lifts the account's suspension. Exit code 1 if the key is refused or no answer comes."""
+    if not asyncio.run(_test(name, model)):
         raise typer.Exit(1)
-    say(f"{name}: {told}." + (" It is no longer suspended." if lifted else ""))
+
+
+async def _test(name: str, model: str | None) -> bool:
+    async with office(settings_or_complain()) as desk:
+        account = await desk.providers.find(name)
+        accepted, told = await desk.test_key(account)
+        if not accepted:
+            complain(f"{name}: {told}.")
+            return False
+        lifted = await desk.suspensions.lift(account.id)
+        say(f"{name}: {told}." + (" It is no longer suspended." if lifted else ""))
+        known = await desk.catalog.chat_models()
+        chosen = model or next((known_id for known_id in known if account.name_of(known_id) is not None), None)
+        if chosen is None:
+            say("It serves no chat model of the catalog, so no call was made. Add one with `tollkeeper model add`.")
+            return True
+        say(f"Small calls of {chosen}, at the provider's price:")
+        works = []
+        async for finding in desk.try_out(account, chosen):
+            works.append(finding.works)
+            say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.told}")
+        # Whoever cannot answer at all serves nobody; anything else is a matter of what it is for.
+        return any(works)
 
 
 def _set_state(name: str, state: ProviderState, word: str) -> None:

@@ -33,10 +33,17 @@ TEXT_PARTS = ("text", "refusal")
 WholeNumber = Annotated[int, Meta(ge=1, le=TOKENS_MOST)]
 
 
+class File(msgspec.Struct):
+    """A file in a message. One that lies at the provider is whoever's put it there: our callers have none."""
+
+    file_id: None = None
+
+
 class Part(msgspec.Struct):
     type: str
     text: str | None = None
     refusal: str | None = None
+    file: File | None = None
 
 
 class Message(msgspec.Struct):
@@ -92,6 +99,7 @@ WANTED = {
     "max_tokens": f"must be a whole number from 1 to {TOKENS_MOST:,}",
     "max_completion_tokens": f"must be a whole number from 1 to {TOKENS_MOST:,}",
 }
+WANTED_OF_FILES = "cannot be used: files are sent in the message itself, as file_data"
 WANTED_IN_MESSAGES = "must be a message with a role and a content: a text, or an array of parts that have a type"
 
 _NAME = re.compile(rb'\s*[{,]\s*"(?:[^"\\]|\\.)*"\s*:\s*')
@@ -190,7 +198,8 @@ def _read_asked(body: bytes) -> Asked:
         if place is None:
             raise MalformedBody from None
         param = place["place"]
-        raise InvalidParameter(param, WANTED.get(param, WANTED_IN_MESSAGES)) from None
+        wanted = WANTED_OF_FILES if param.endswith(".file_id") else WANTED_IN_MESSAGES
+        raise InvalidParameter(param, WANTED.get(param, wanted)) from None
     except NOT_READ:
         raise MalformedBody from None
 

@@ -2,7 +2,8 @@
 
     GatewayError
     ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
-    │                               InvalidParameter · CompressedBody · SlowBody · LoopDetected · ProviderRejected
+    │                               InvalidParameter · UnsupportedParameter · CompressedBody · SlowBody ·
+    │                               LoopDetected · ProviderRejected
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
     ├── Forbidden             403   AccountDisabled · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
@@ -81,6 +82,15 @@ class InvalidParameter(BadRequest):
 
     def __init__(self, param: str, wanted: str) -> None:
         super().__init__(f"The parameter '{param}' {wanted}. Correct it before sending it again.", param=param)
+
+
+class UnsupportedParameter(BadRequest):
+    """A parameter asks for what this model's provider cannot do. Nothing was sent, and nothing was charged."""
+
+    code = "unsupported_parameter"
+
+    def __init__(self, param: str, because: str) -> None:
+        super().__init__(f"The parameter '{param}' cannot be honoured: {because}. Nothing was charged.", param=param)
 
 
 class CompressedBody(BadRequest):

@@ -66,6 +66,8 @@ class Answer(msgspec.Struct):
     choices: list[Choice] | None = None
     usage: ReportedUsage | None = None
     error: Any = None
+    # Not of the protocol: what a translator tells us on the way of a vendor that reports early.
+    usage_so_far: ReportedUsage | None = None
 
 
 class StrangeChoice(msgspec.Struct):
@@ -91,6 +93,8 @@ class Event(Enum):
 
     PASSES = auto()
     USAGE = auto()
+    # Nothing that callers wait for: a report on the way, a vendor's remark before the first word.
+    ASIDE = auto()
     DONE = auto()
     ERROR = auto()
     MALFORMED = auto()
@@ -111,7 +115,7 @@ class NotAnAnswer(ValueError):
 class Meter:
     """Watches one answer of so many choices: event by event, or whole."""
 
-    __slots__ = ("_choices", "_counters", "_finished", "_said_done", "_unwatched", "characters", "reported")
+    __slots__ = ("_choices", "_counters", "_finished", "_said_done", "_unwatched", "characters", "reported", "so_far")
 
     def __init__(self, choices: int = 1) -> None:
         self._choices = choices
@@ -120,6 +124,8 @@ class Meter:
         self._finished: set[int] = set()
         self._unwatched: list[Choice] = []
         self.reported: Usage | None = None
+        # What was reported on the way, by a provider that does: its input is right, its output is not yet.
+        self.so_far: Usage | None = None
         # Of output so far.
         self.characters = 0
 
@@ -148,25 +154,22 @@ class Meter:
             return Event.ERROR
         for choice in answer.choices or ():
             self._watch(choice)
-        if answer.usage is None:
+        if answer.usage is not None:
+            self.reported = _usage_in(answer.usage) or self.reported
+            return Event.PASSES if answer.choices else Event.USAGE
+        if answer.choices or answer.choices is None:
             return Event.PASSES
-        self._note(answer.usage)
-        return Event.PASSES if answer.choices else Event.USAGE
+        if answer.usage_so_far is not None:
+            self.so_far = _usage_in(answer.usage_so_far)
+        return Event.ASIDE
 
     def read_whole(self, body: bytes) -> None:
         """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
         answer = _decode(body)
         if answer.error is not None or answer.choices is None:
             raise NotAnAnswer
-        self._note(answer.usage)
+        self.reported = _usage_in(answer.usage)
         self._unwatched = answer.choices
-
-    def _note(self, usage: ReportedUsage | None) -> None:
-        if usage is None or usage is UNREADABLE:
-            return
-        details = usage.prompt_tokens_details
-        cached_tokens = (details.cached_tokens or 0) if details is not None else 0
-        self.reported = Usage(usage.prompt_tokens, usage.completion_tokens, cached_tokens)
 
     def _watch(self, choice: Choice) -> None:
         # Choices that nobody could have asked for are counted as one.
@@ -185,6 +188,14 @@ class Meter:
         if text:
             counter.feed(text)
             self.characters += len(text)
+
+
+def _usage_in(usage: ReportedUsage | None) -> Usage | None:
+    if usage is None or usage is UNREADABLE:
+        return None
+    details = usage.prompt_tokens_details
+    cached_tokens = (details.cached_tokens or 0) if details is not None else 0
+    return Usage(usage.prompt_tokens, usage.completion_tokens, cached_tokens)
 
 
 def _unusual_texts(words: Words) -> Iterator[str]:

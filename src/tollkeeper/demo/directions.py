@@ -20,7 +20,10 @@ UsageSaid = Literal["right", "no", "absurd", "negative", "zero", "huge", "twice"
 
 
 class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One call's directions. `*_at=K` means after K content chunks (0: after the headers, before any event)."""
+    """One call's directions, in every format alike.
+
+    `*_at=K` means after K content chunks (0: after the headers, before any event); thoughts that are shown are content.
+    """
 
     # What is said, and how fast.
     tokens: int = 16
@@ -29,9 +32,15 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_chunk_ms: float = 0
     chunk_ms: float = 0
     echo: bool = False
+    # Tokens of thoughts before it; without: as the caller's request has it.
+    thinking: int | None = None
+    # An answer that is withheld: after its words, or (where a vendor does that) before any.
+    safety: bool = False
+    blocked: bool = False
     # What is said about it.
     usage: UsageSaid = "right"
     cached: int = 0
+    cache_write: int = 0
     # An answer that is no answer.
     status: int = 200
     status_text: str | None = None
@@ -99,4 +108,6 @@ def _read(blocks: tuple[str, ...], defaults: Directions, name: str) -> Direction
         raise BadDirection(str(problem)) from None
     if not (0 <= chosen.tokens <= TOKENS_MOST and chosen.per_chunk >= 1 and 200 <= chosen.status <= 599):
         raise BadDirection(f"tokens are 0 to {TOKENS_MOST}, per_chunk is 1 or more, status 200 to 599")
+    if not (0 <= (chosen.thinking or 0) <= TOKENS_MOST and chosen.cached >= 0 and chosen.cache_write >= 0):
+        raise BadDirection(f"thinking is 0 to {TOKENS_MOST}, cached and cache_write are 0 or more")
     return chosen

@@ -1,15 +1,17 @@
 """A streamed answer as server-sent events, well told or badly, as the directions have it."""
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from tollkeeper.demo import frames
 from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
+from tollkeeper.demo.dialect import Dialect, Event, Passage, Telling
 from tollkeeper.demo.scene import Scene
-from tollkeeper.demo.vendor import Chunks, Problem
 
 PADDING_BLOCK = b"x" * 65_536
 BURST_EVENTS = 64
+_TOKENS = attrgetter("tokens")
 
 
 class Burst(NamedTuple):
@@ -19,15 +21,30 @@ class Burst(NamedTuple):
     tokens: int
 
 
-def streamed(scene: Scene) -> Iterator[Act]:
+class Frame:
+    """What stands around the data of an event."""
+
+    def __init__(self, dialect: Dialect, scene: Scene) -> None:
+        self._line_end = b"\r\n" if scene.directions.crlf else dialect.line_end
+        self._comment = b": still here" + self._line_end * 2 if scene.directions.comment else b""
+        self.after = self._line_end * 2
+
+    def before(self, name: bytes) -> bytes:
+        return self._comment + (b"event: " + name + self._line_end if name else b"") + b"data: "
+
+    def send(self, event: Event) -> Send:
+        return Send(self.before(event.name) + event.data + self.after, event.tokens)
+
+
+def streamed(dialect: Dialect, scene: Scene) -> Iterator[Act]:
     """The acts of a streamed answer, from its head to its end."""
-    yield Begin(200, frames.stream_head(scene.request_id))
+    yield Begin(200, frames.stream_head(dialect.own_fields(scene.request_id)))
     if scene.directions.first_chunk_ms:
         yield Pause(scene.directions.first_chunk_ms / 1_000)
     ending = End("finished")
-    for act in _events(scene):
+    for act in _events(dialect, scene):
         if isinstance(act, Burst):
-            yield Send(b"".join(map(frames.chunk, act.events)), act.tokens)
+            yield Send(frames.chunks(act.events), act.tokens)
         elif isinstance(act, Send):
             yield from _framed(act, drip=scene.directions.drip)
         elif isinstance(act, End):
@@ -49,100 +66,93 @@ def _framed(event: Send, *, drip: bool) -> Iterator[Act]:
         yield Pause(0)
 
 
-def _events(scene: Scene) -> Iterator[Act | Burst]:
+def _events(dialect: Dialect, scene: Scene) -> Iterator[Act | Burst]:
     """Events without their HTTP frame."""
-    chosen, speech = scene.directions, scene.speech
-    chunks = Chunks(scene.heading, with_usage=scene.wants_usage)
-    yield from _turn(scene, 0)
-    for index in range(scene.choices):
-        yield _event(scene, chunks.opening(index, speech), speech.opening_tokens)
+    chosen, telling, frame = scene.directions, dialect.telling(scene), Frame(dialect, scene)
+    mishaps = Mishaps(dialect, scene, telling, frame)
+    yield from mishaps.after(0)
+    for event in telling.opening():
+        yield frame.send(event)
     if chosen.long_line:
-        yield from _giant(scene, chunks)
-    yield from _bursts(scene, chunks) if scene.directions.is_uneventful else _contents(scene, chunks)
+        yield from _giant(chosen.long_line, telling, frame)
+    yield from _content(scene, telling, frame, mishaps)
     if chosen.no_finish:
         yield End("no_finish")
         return
-    for index in range(scene.choices):
-        yield _event(scene, chunks.finish(index, speech))
-    for told in scene.usages():
-        yield _event(scene, chunks.usage(told))
-    if chosen.no_done:
-        yield End("no_done")
+    for event in telling.finish():
+        yield frame.send(event)
+    if (done := telling.done()) is None:
         return
-    yield _event(scene, b"[DONE]")
+    yield End("no_done") if chosen.no_done else frame.send(done)
 
 
-def _bursts(scene: Scene, chunks: Chunks) -> Iterator[Burst]:
-    """The same events as of `_contents`, where nothing happens between them."""
-    around = [(b"data: " + before, after + b"\n\n") for before, after in _around(scene, chunks)]
-    pieces = scene.speech.pieces
-    for start in range(0, len(pieces), BURST_EVENTS):
-        some = pieces[start : start + BURST_EVENTS]
-        events = [before + piece.escaped + after for piece in some for before, after in around]
-        yield Burst(events, sum(piece.tokens for piece in some) * scene.choices)
-
-
-def _contents(scene: Scene, chunks: Chunks) -> Iterator[Act]:
-    pause = Pause(scene.directions.chunk_ms / 1_000)
-    line_end = _line_end(scene)
-    start = _comment(scene) + b"data: "
-    around = _around(scene, chunks)
-    turns = _turns(scene)
+def _content(scene: Scene, telling: Telling, frame: Frame, mishaps: "Mishaps") -> Iterator[Act | Burst]:
     sent = 0
-    for piece in scene.speech.pieces:
-        for before, after in around:
+    for part in telling.content():
+        if isinstance(part, Event):
+            yield frame.send(part)
+        elif scene.directions.is_uneventful:
+            yield from _bursts(part, frame)
+        else:
+            yield from _piece_by_piece(scene, part, frame, mishaps, sent)
+            sent += len(part.pieces) * len(part.around)
+
+
+def _bursts(passage: Passage, frame: Frame) -> Iterator[Burst]:
+    """The same events as of `_piece_by_piece`, where nothing happens between them."""
+    start, end = frame.before(passage.name), frame.after
+    around = [(start + before, after + end) for before, after in passage.around]
+    pieces = passage.pieces
+    for at in range(0, len(pieces), BURST_EVENTS):
+        some = pieces[at : at + BURST_EVENTS]
+        events = [before + piece.escaped + after for piece in some for before, after in around]
+        yield Burst(events, sum(map(_TOKENS, some)) * len(around))
+
+
+def _piece_by_piece(scene: Scene, passage: Passage, frame: Frame, mishaps: "Mishaps", sent: int) -> Iterator[Act]:
+    """`sent` content chunks are out already."""
+    pause = Pause(scene.directions.chunk_ms / 1_000)
+    start, end = frame.before(passage.name), frame.after
+    for piece in passage.pieces:
+        for before, after in passage.around:
             if sent and pause.seconds:
                 yield pause
-            yield Send(b"%b%b%b%b%b" % (start, before, piece.escaped, after, line_end * 2), piece.tokens)
+            yield Send(b"%b%b%b%b%b" % (start, before, piece.escaped, after, end), piece.tokens)
             sent += 1
-            if sent in turns:
-                yield from _turn(scene, sent)
+            if sent in mishaps.places:
+                yield from mishaps.after(sent)
 
 
-def _around(scene: Scene, chunks: Chunks) -> list[tuple[bytes, bytes]]:
-    """What stands before and after a piece, in each choice."""
-    return [chunks.content(index, scene.speech) for index in range(scene.choices)]
+class Mishaps:
+    """What happens to a stream, and after how many content chunks; what is put past the end happens at the end."""
+
+    def __init__(self, dialect: Dialect, scene: Scene, telling: Telling, frame: Frame) -> None:
+        self._dialect = dialect
+        self._scene = scene
+        self._telling = telling
+        self._frame = frame
+        chosen = scene.directions
+        places = (chosen.error_at, chosen.malformed_at, chosen.cut_at, chosen.half_close_at, chosen.stall_at)
+        self.places = {min(at, scene.content_chunks) for at in places if at is not None}
+
+    def after(self, sent: int) -> Iterator[Act]:
+        chosen, last = self._scene.directions, self._scene.content_chunks
+        if chosen.malformed_at is not None and min(chosen.malformed_at, last) == sent:
+            yield self._frame.send(self._telling.malformed())
+        if chosen.error_at is not None and min(chosen.error_at, last) == sent:
+            yield self._frame.send(self._dialect.error_event(self._scene))
+            yield End("error_sent")
+        stop = self._scene.stop_after(sent)
+        if stop is not None:
+            yield stop
 
 
-def _turns(scene: Scene) -> set[int]:
-    """After how many content chunks something happens; what is put past the end happens at the end."""
-    chosen = scene.directions
-    places = (chosen.error_at, chosen.malformed_at, chosen.cut_at, chosen.half_close_at, chosen.stall_at)
-    return {min(at, scene.content_chunks) for at in places if at is not None}
-
-
-def _turn(scene: Scene, sent: int) -> Iterator[Act]:
-    """What happens after this many content chunks."""
-    chosen, last = scene.directions, scene.content_chunks
-    if chosen.malformed_at is not None and min(chosen.malformed_at, last) == sent:
-        yield _event(scene, b'{"id":"%b","object":"chat.completion.chunk","choices":[{"index":0,' % scene.heading.id)
-    if chosen.error_at is not None and min(chosen.error_at, last) == sent:
-        problem = Problem(500, chosen.status_text, chosen.error_type, chosen.error_code)
-        yield _event(scene, problem.body())
-        yield End("error_sent")
-    stop = scene.stop_after(sent)
-    if stop is not None:
-        yield stop
-
-
-def _giant(scene: Scene, chunks: Chunks) -> Iterator[Act]:
+def _giant(size: int, telling: Telling, frame: Frame) -> Iterator[Act]:
     """One event of the wanted size, in blocks, so that its size costs nothing here."""
-    before, after = chunks.padding()
-    yield Send(b"data: " + before)
-    left = scene.directions.long_line
+    before, after = telling.padding()
+    yield Send(frame.before(before.name) + before.data)
+    left = size
     while left > 0:
         yield Send(PADDING_BLOCK[:left])
         left -= len(PADDING_BLOCK)
-    yield Send(after + _line_end(scene) * 2)
-
-
-def _event(scene: Scene, data: bytes, tokens: int = 0) -> Send:
-    return Send(_comment(scene) + b"data: " + data + _line_end(scene) * 2, tokens)
-
-
-def _comment(scene: Scene) -> bytes:
-    return b": still here" + _line_end(scene) * 2 if scene.directions.comment else b""
-
-
-def _line_end(scene: Scene) -> bytes:
-    return b"\r\n" if scene.directions.crlf else b"\n"
+    yield Send(after + frame.after)

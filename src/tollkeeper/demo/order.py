@@ -1,6 +1,11 @@
-"""What a caller asked for: the fields of a chat request that an answer depends on; all others are ignored."""
+"""What a caller asked for: the fields of a request that an answer depends on; all others are ignored.
 
-from collections.abc import Iterator
+`Asked` is what any format must tell, `Order` is OpenAI's request as it is sent. The formats that have checked a request
+field by field tell what was in it as a `CheckedOrder`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 
@@ -24,13 +29,62 @@ class Message(msgspec.Struct):
             yield from (part.text for part in self.content or () if part.type == "text" and part.text)
 
 
-class StreamOptions(msgspec.Struct):
-    include_usage: bool | None = None
-
-
 class Function(msgspec.Struct):
     name: str
     parameters: dict[str, object] | None = None
+
+
+class Manner(NamedTuple):
+    """How a format words what is said."""
+
+    shows_thoughts: bool = False
+    # Thoughts of a caller who wants some and does not direct how many.
+    thoughts_unasked: int = 0
+    # A tool's arguments: JSON as it is, or as text in a string; in several pieces, or at once.
+    arguments_are_raw: bool = False
+    arguments_in_pieces: bool = True
+    # Whether a prompt can be blocked, so that nothing is said at all.
+    blocks_prompts: bool = False
+
+
+class Asked(Protocol):
+    """A request, in whichever format."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def messages(self) -> Sequence[Message]: ...
+
+    @property
+    def stream(self) -> bool | None: ...
+
+    @property
+    def choices(self) -> int: ...
+
+    @property
+    def wants_usage(self) -> bool: ...
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The cap of one choice, thoughts included."""
+
+    @property
+    def tools_text(self) -> str:
+        """The JSON text of the tools, byte for byte as it was sent."""
+
+    @property
+    def manner(self) -> Manner: ...
+
+    def last_user_text(self) -> str:
+        """Where the directions are."""
+
+    def callable_function(self) -> Function | None:
+        """The first tool, unless the conversation ends in the results of tools."""
+
+
+class StreamOptions(msgspec.Struct):
+    include_usage: bool | None = None
 
 
 class Tool(msgspec.Struct):
@@ -38,7 +92,9 @@ class Tool(msgspec.Struct):
 
 
 class Order(msgspec.Struct):
-    """A chat request."""
+    """A chat request of OpenAI's."""
+
+    manner: ClassVar[Manner] = Manner()
 
     model: str
     messages: list[Message]
@@ -59,12 +115,10 @@ class Order(msgspec.Struct):
 
     @property
     def most_tokens(self) -> int | None:
-        """The cap of one choice."""
         return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
 
     @property
     def tools_text(self) -> str:
-        """The JSON text of `tools`, byte for byte as it was sent."""
         sent = bytes(self.tools)
         return "" if sent in (b"", b"null") else sent.decode()
 
@@ -73,11 +127,37 @@ class Order(msgspec.Struct):
         tools = _tools.decode(text) if text else []
         return tools[0].function if tools else None
 
+    def callable_function(self) -> Function | None:
+        return None if self.messages[-1].role == "tool" else self.first_function()
+
     def last_user_text(self) -> str:
         for message in reversed(self.messages):
             if message.role == "user":
                 return "\n".join(message.texts())
         return ""
+
+
+class CheckedOrder(msgspec.Struct, kw_only=True):
+    """A request that was read and checked field by field."""
+
+    model: str
+    messages: list[Message]
+    stream: bool
+    choices: int = 1
+    wants_usage: bool = True
+    most_tokens: int | None = None
+    tools_text: str = ""
+    function: Function | None = None
+    ends_in_results: bool = False
+    manner: Manner = Manner()
+
+    def callable_function(self) -> Function | None:
+        return None if self.ends_in_results else self.function
+
+    def last_user_text(self) -> str:
+        """Results of tools are in user messages too, which have no text of the user's then."""
+        texts = ("\n".join(message.texts()) for message in reversed(self.messages) if message.role == "user")
+        return next((text for text in texts if text), "")
 
 
 _orders = msgspec.json.Decoder(Order)
@@ -86,7 +166,11 @@ _tools = msgspec.json.Decoder(list[Tool])
 
 def read_order(body: bytes) -> Order:
     """Raise msgspec.ValidationError for a wrong field, msgspec.DecodeError for what is not JSON."""
-    order = _orders.decode(body)
+    return checked(_orders.decode(body))
+
+
+def checked(order: Order) -> Order:
+    """Raise msgspec.ValidationError for numbers out of range and for tools that are none."""
     if not 1 <= order.choices <= 128:
         raise msgspec.ValidationError("Expected `n` between 1 and 128")
     if order.most_tokens is not None and order.most_tokens < 1:

@@ -1,5 +1,7 @@
 """Requests out of bytes: head, then a body with a length or in chunks. No IO: bytes go in, requests come out."""
 
+from urllib.parse import parse_qsl
+
 import msgspec
 
 HEAD_BYTES_MOST = 64 * 1024
@@ -11,10 +13,15 @@ class Request(msgspec.Struct):
     path: str
     headers: dict[str, str]
     body: bytes = b""
+    query: str = ""
 
     @property
     def keeps_alive(self) -> bool:
         return self.headers.get("connection", "").lower() != "close"
+
+    def parameter(self, name: str) -> str | None:
+        """The first value of a parameter in the query."""
+        return next((value for key, value in parse_qsl(self.query, keep_blank_values=True) if key == name), None)
 
 
 class BadRequest(ValueError):
@@ -65,7 +72,8 @@ class RequestReader:
         for line in lines:
             name, _, value = line.partition(":")
             headers[name.lower()] = value.strip()
-        return Request(words[0], words[1].partition("?")[0], headers)
+        path, _, query = words[1].partition("?")
+        return Request(words[0], path, headers, query=query)
 
     def _read_length(self, request: Request) -> bytes | None:
         length = _number(request.headers.get("content-length", "0"), 10)

@@ -5,7 +5,27 @@ from typing import NamedTuple
 from tollkeeper.demo.acts import Act, Cut, HalfClose, Stall
 from tollkeeper.demo.directions import Directions
 from tollkeeper.demo.speech import Speech
-from tollkeeper.demo.vendor import Figures, Heading, usage
+
+
+class Figures(NamedTuple):
+    """The tokens of an answer, as they are. All input is in `input_tokens`, all output in `output_tokens`."""
+
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cache_write_tokens: int = 0
+    thinking_tokens: int = 0
+
+
+class Heading(NamedTuple):
+    """What every JSON object of one answer repeats."""
+
+    id: bytes
+    created: int
+    model: bytes
+
+    def call_id(self, index: int, start: bytes = b"call_") -> bytes:
+        return b"%b%b%02d" % (start, self.id[-22:], index)
 
 
 class Scene(NamedTuple):
@@ -19,12 +39,25 @@ class Scene(NamedTuple):
     # Whether the caller of a stream asked for usage; a whole answer always has it.
     wants_usage: bool
 
-    def usages(self) -> list[bytes]:
-        """The usage objects of the answer: one, none, or two."""
+    @property
+    def times_usage_is_told(self) -> int:
+        """Once, never, or twice."""
         said = self.directions.usage
         if said == "no" or (self.streamed and not self.wants_usage):
-            return []
-        return [usage(self.figures, said)] * (2 if said == "twice" else 1)
+            return 0
+        return 2 if said == "twice" else 1
+
+    def misstated(self, asked: int, told: int) -> tuple[int, int]:
+        """Tokens of input and output: right, or wrong in the way that was asked for."""
+        if self.directions.usage == "right":
+            return asked, told
+        wrong = {
+            "absurd": (asked + 10**9, told + 10**9),
+            "negative": (-asked, -told),
+            "zero": (0, 0),
+            "huge": (2**63, 2**63),
+        }
+        return wrong.get(self.directions.usage, (asked, told))
 
     def stop_after(self, content_chunks: int) -> Act | None:
         """What ends the answer early once this many content chunks are out."""
@@ -42,5 +75,5 @@ class Scene(NamedTuple):
 
     @property
     def content_chunks(self) -> int:
-        """How many content chunks the answer has, when all are sent."""
-        return len(self.speech.pieces) * self.choices
+        """How many content chunks the answer has, when all are sent; thoughts that are shown are content."""
+        return (len(self.speech.thoughts) + len(self.speech.pieces)) * self.choices

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from tollkeeper.demo import frames
 from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
+from tollkeeper.demo.dialect import Dialect
 from tollkeeper.demo.events import streamed
+from tollkeeper.demo.problem import Problem
 from tollkeeper.demo.scene import Scene
-from tollkeeper.demo.speech import Piece
-from tollkeeper.demo.vendor import Problem, completion
 
 GARBAGE = b"<html><body>Bad gateway</body></html>"
 BOMB_BLOCK = b" " * 1_048_576
@@ -17,63 +17,62 @@ PADDING_BLOCK = b" " * 65_536
 MISSING_BYTES = 100
 
 
-def script_of(scene: Scene) -> Iterator[Act]:
+def script_of(dialect: Dialect, scene: Scene) -> Iterator[Act]:
     """What is done for this call."""
     chosen = scene.directions
     if chosen.delay_ms:
         yield Pause(chosen.delay_ms / 1_000)
     if chosen.redirect is not None:
-        yield from redirect(scene.request_id, chosen.redirect)
+        yield from _redirect(dialect.own_fields(scene.request_id), chosen.redirect)
     elif chosen.status != 200:
-        problem = Problem(chosen.status, chosen.status_text, chosen.error_type, chosen.error_code)
-        yield from refuse(scene.request_id, problem, retry_after=chosen.retry_after)
+        told = (chosen.status_text, chosen.error_type, chosen.error_code, chosen.retry_after)
+        yield from refuse(dialect, scene.request_id, Problem(chosen.status, *told))
     elif chosen.json_garbage:
-        yield from _json(scene.request_id, 200, GARBAGE, "garbage")
+        yield from _json(dialect.own_fields(scene.request_id), 200, GARBAGE, "garbage")
     elif chosen.gzip_bomb:
-        yield from _bomb(scene)
+        yield from _bomb(dialect.own_fields(scene.request_id), scene)
     elif scene.streamed:
-        yield from streamed(scene)
+        yield from streamed(dialect, scene)
     elif chosen.is_uneventful and not (chosen.first_chunk_ms or chosen.long_line or chosen.wrong_length):
-        body = b"".join([piece.escaped for piece in _parts(scene, in_pieces=False)])
-        yield Begin(200, frames.json_head(200, scene.request_id, len(body)))
+        body = b"".join([piece.escaped for piece in dialect.whole(scene, in_pieces=False)])
+        yield Begin(200, frames.json_head(200, dialect.own_fields(scene.request_id), len(body)))
         yield Send(body, scene.figures.output_tokens)
         yield End("finished")
     else:
-        yield from _whole(scene)
+        yield from _whole(dialect, scene)
 
 
-def refuse(
-    request_id: bytes, problem: Problem, *, retry_after: int | None = None, close: bool = False
-) -> Iterator[Act]:
+def refuse(dialect: Dialect, request_id: bytes, problem: Problem, *, close: bool = False) -> Iterator[Act]:
     """An error, as the vendor tells it."""
-    fields = () if retry_after is None else (b"retry-after: %d" % retry_after,)
-    yield from _json(request_id, problem.status, problem.body(), "refused", *fields, close=close)
+    fields = dialect.error_fields(problem)
+    body = dialect.error(problem, request_id)
+    yield from _json(dialect.own_fields(request_id), problem.status, body, "refused", *fields, close=close)
 
 
-def tell(request_id: bytes, body: bytes) -> Iterator[Act]:
-    yield from _json(request_id, 200, body, "finished")
+def tell(dialect: Dialect, request_id: bytes, body: bytes) -> Iterator[Act]:
+    yield from _json(dialect.own_fields(request_id), 200, body, "finished")
 
 
-def redirect(request_id: bytes, url: str) -> Iterator[Act]:
-    yield Begin(302, frames.head(302, request_id, b"location: " + url.encode(), b"content-length: 0"))
+def _redirect(own_fields: bytes, url: str) -> Iterator[Act]:
+    yield Begin(302, frames.head(302, own_fields, b"location: " + url.encode(), b"content-length: 0"))
     yield End("redirected")
 
 
 def _json(
-    request_id: bytes, status: int, body: bytes, ending: str, *fields: bytes, close: bool = False
+    own_fields: bytes, status: int, body: bytes, ending: str, *fields: bytes, close: bool = False
 ) -> Iterator[Act]:
-    yield Begin(status, frames.json_head(status, request_id, len(body), *fields))
+    yield Begin(status, frames.json_head(status, own_fields, len(body), *fields))
     yield Send(body)
     yield End(ending, close)
 
 
-def _whole(scene: Scene) -> Iterator[Act]:
+def _whole(dialect: Dialect, scene: Scene) -> Iterator[Act]:
     """An answer in one piece, or as much of it as the directions allow."""
     chosen = scene.directions
-    pieces = list(_parts(scene, in_pieces=True))
+    pieces = list(dialect.whole(scene, in_pieces=True))
     length = sum(len(piece.escaped) for piece in pieces) + chosen.long_line
     promised = length + MISSING_BYTES if chosen.wrong_length else length
-    yield Begin(200, frames.json_head(200, scene.request_id, promised))
+    yield Begin(200, frames.json_head(200, dialect.own_fields(scene.request_id), promised))
     if chosen.first_chunk_ms:
         yield Pause(chosen.first_chunk_ms / 1_000)
     sent = 0
@@ -81,7 +80,7 @@ def _whole(scene: Scene) -> Iterator[Act]:
         yield stop
     for piece in pieces:
         yield from _dripped(piece.escaped, piece.tokens) if chosen.drip else (Send(piece.escaped, piece.tokens),)
-        if piece.tokens:
+        if piece.is_content:
             sent += 1
             if (stop := scene.stop_after(sent)) is not None:
                 yield stop
@@ -90,22 +89,18 @@ def _whole(scene: Scene) -> Iterator[Act]:
     yield End("wrong_length", close=True) if chosen.wrong_length else End("finished")
 
 
-def _parts(scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
-    return completion(scene.heading, scene.speech, scene.choices, scene.usages(), in_pieces=in_pieces)
-
-
 def _dripped(data: bytes, tokens: int) -> Iterator[Act]:
     for at in range(len(data)):
         yield Send(data[at : at + 1], tokens if at + 1 == len(data) else 0)
         yield Pause(0)
 
 
-def _bomb(scene: Scene) -> Iterator[Act]:
+def _bomb(own_fields: bytes, scene: Scene) -> Iterator[Act]:
     """A small body that becomes a very large one when it is unpacked."""
     squeeze = zlib.compressobj(wbits=31)
     kind = b"text/event-stream" if scene.streamed else b"application/json"
     fields = (b"content-type: " + kind, b"content-encoding: gzip", b"transfer-encoding: chunked")
-    yield Begin(200, frames.head(200, scene.request_id, *fields))
+    yield Begin(200, frames.head(200, own_fields, *fields))
     for left in range(scene.directions.gzip_bomb, 0, -len(BOMB_BLOCK)):
         if squeezed := squeeze.compress(BOMB_BLOCK[:left]):
             yield Send(frames.chunk(squeezed))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from tollkeeper.demo.directions import Directions, without_directions
-from tollkeeper.demo.order import Function, Order
+from tollkeeper.demo.order import Asked, Function, Manner
 from tollkeeper.demo.tokens import count_text, split_tokens
 
 # Each is one token, with and without a space before it.
@@ -64,35 +64,72 @@ TOOL_CUE = "call the tool"
 
 
 class Piece(NamedTuple):
-    """Text, escaped as inside a JSON string, and its tokens."""
+    """Text, escaped as inside a JSON string, and its tokens; content, or what stands around it."""
 
     escaped: bytes
     tokens: int
+    is_content: bool = False
+
+
+class Thinking(NamedTuple):
+    """Thoughts before an answer: pieces where they are shown, a number where they are not."""
+
+    pieces: Sequence[Piece] = ()
+    hidden_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.hidden_tokens + sum(piece.tokens for piece in self.pieces)
+
+
+NO_THOUGHTS = Thinking()
 
 
 class Speech:
     """One choice of an answer."""
 
-    def __init__(self, pieces: Sequence[Piece], finish_reason: str, tool_name: str | None = None) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        finish_reason: str,
+        tool_name: str | None = None,
+        thinking: Thinking = NO_THOUGHTS,
+    ) -> None:
         self.pieces = pieces
         self.finish_reason = finish_reason
         self.tool_name = tool_name
-        # A tool's name is sent with the first event.
-        self.opening_tokens = count_text(tool_name) if tool_name else 0
-        self.joined = Piece(b"".join(piece.escaped for piece in pieces), sum(piece.tokens for piece in pieces))
-        self.tokens = self.opening_tokens + self.joined.tokens
+        self.thoughts = thinking.pieces
+        self.hidden_tokens = thinking.hidden_tokens
+        self.thinking_tokens = thinking.tokens
+        self.name_tokens = count_text(tool_name) if tool_name else 0
+        # A tool's name is sent with the first event, and what was hidden was thought before it.
+        self.opening_tokens = self.name_tokens + self.hidden_tokens
+        self.joined = joined(pieces)
+        self.tokens = self.name_tokens + self.thinking_tokens + self.joined.tokens
 
 
-def speech_for(order: Order, directions: Directions) -> Speech:
-    """What this caller is told, in each of the choices."""
-    asked = order.last_user_text()
-    if order.tools_text and TOOL_CUE in asked.lower() and (function := order.first_function()) is not None:
-        return _tool_call(function)
+def speech_for(order: Asked, asked: str, directions: Directions) -> Speech:
+    """What this caller is told, who asked this last, in each of the choices."""
+    most, manner = order.most_tokens, order.manner
+    if directions.blocked and manner.blocks_prompts:
+        return Speech((), "blocked")
+    thoughts = manner.thoughts_unasked if directions.thinking is None else directions.thinking
+    if thoughts and most is not None:
+        # The cap is for thoughts and answer together.
+        thoughts = min(thoughts, most)
+        most -= thoughts
+    if order.tools_text and TOOL_CUE in asked.lower() and (function := order.callable_function()) is not None:
+        return _tool_call(function, manner, _thinking(thoughts, directions.per_chunk, manner.shows_thoughts))
     if directions.echo:
-        return _echo(without_directions(asked), directions.per_chunk, order.most_tokens)
-    if order.most_tokens is not None and order.most_tokens < directions.tokens:
-        return _words(order.most_tokens, directions.per_chunk, "length")
-    return _words(directions.tokens, directions.per_chunk, "stop")
+        thinking = _thinking(thoughts, directions.per_chunk, manner.shows_thoughts)
+        return _echo(without_directions(asked), directions, most, thinking)
+    tokens = directions.tokens if most is None else min(directions.tokens, most)
+    reason = _reason(directions, is_capped=tokens < directions.tokens)
+    return _words(tokens, directions.per_chunk, reason, thoughts, manner.shows_thoughts)
+
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    return Piece(b"".join(piece.escaped for piece in pieces), sum(piece.tokens for piece in pieces), is_content=True)
 
 
 def text_of(tokens: int) -> str:
@@ -100,28 +137,57 @@ def text_of(tokens: int) -> str:
     return " ".join(WORDS[index % len(WORDS)] for index in range(tokens))
 
 
+def thoughts_of(tokens: int) -> str:
+    """The thoughts that have this many tokens: other words than the answer's, so that nobody takes them for it."""
+    return " ".join(WORDS[-1 - index % len(WORDS)] for index in range(tokens))
+
+
 @lru_cache(maxsize=256)
-def _words(tokens: int, per_chunk: int, finish_reason: str) -> Speech:
-    words = [(" " if index else "") + WORDS[index % len(WORDS)] for index in range(tokens)]
-    runs = [words[start : start + per_chunk] for start in range(0, tokens, per_chunk)]
-    return Speech(tuple(Piece("".join(run).encode(), len(run)) for run in runs), finish_reason)
+def _words(tokens: int, per_chunk: int, finish_reason: str, thoughts: int, shows_thoughts: bool) -> Speech:
+    thinking = _thinking(thoughts, per_chunk, shows_thoughts)
+    return Speech(_pieces(text_of(tokens), per_chunk), finish_reason, thinking=thinking)
 
 
-def _echo(text: str, per_chunk: int, most_tokens: int | None) -> Speech:
+def _pieces(text: str, per_chunk: int) -> Sequence[Piece]:
+    """A text of one token a word, in runs of so many words."""
+    words = [(" " if index else "") + word for index, word in enumerate(text.split())]
+    runs = [words[start : start + per_chunk] for start in range(0, len(words), per_chunk)]
+    return tuple(Piece("".join(run).encode(), len(run), is_content=True) for run in runs)
+
+
+@lru_cache(maxsize=256)
+def _thinking(tokens: int, per_chunk: int, shown: bool) -> Thinking:
+    return Thinking(_pieces(thoughts_of(tokens), per_chunk)) if shown else Thinking(hidden_tokens=tokens)
+
+
+def _echo(text: str, directions: Directions, most_tokens: int | None, thinking: Thinking) -> Speech:
     units = split_tokens(text)
     kept, total = 0, 0
     while kept < len(units) and (most_tokens is None or total + units[kept][1] <= most_tokens):
         total += units[kept][1]
         kept += 1
+    per_chunk = directions.per_chunk
     runs = [units[start : min(start + per_chunk, kept)] for start in range(0, kept, per_chunk)]
-    pieces = [Piece(escape("".join(word for word, _ in run)), sum(held for _, held in run)) for run in runs]
-    return Speech(pieces, "length" if kept < len(units) else "stop")
+    pieces = [
+        Piece(escape("".join(word for word, _ in run)), sum(held for _, held in run), is_content=True) for run in runs
+    ]
+    return Speech(pieces, _reason(directions, is_capped=kept < len(units)), thinking=thinking)
 
 
-def _tool_call(function: Function) -> Speech:
+def _tool_call(function: Function, manner: Manner, thinking: Thinking) -> Speech:
     arguments = msgspec.json.encode(_arguments(function.parameters or {})).decode()
-    pieces = [Piece(escape(text), held) for text, held in split_tokens(arguments)]
-    return Speech(pieces, "tool_calls", function.name)
+    units = split_tokens(arguments) if manner.arguments_in_pieces else [(arguments, count_text(arguments))]
+    pieces = [
+        Piece(text.encode() if manner.arguments_are_raw else escape(text), held, is_content=True)
+        for text, held in units
+    ]
+    return Speech(pieces, "tool_calls", function.name, thinking)
+
+
+def _reason(directions: Directions, *, is_capped: bool) -> str:
+    if directions.safety or directions.blocked:
+        return "content_filter"
+    return "length" if is_capped else "stop"
 
 
 def _arguments(schema: dict[str, object]) -> dict[str, object]:
@@ -130,9 +196,9 @@ def _arguments(schema: dict[str, object]) -> dict[str, object]:
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return {}
-    return {
-        name: samples.get(kind.get("type")) if isinstance(kind, dict) else None for name, kind in properties.items()
-    }
+    # One vendor writes its types in capitals.
+    types = {name: str(kind.get("type")).lower() for name, kind in properties.items() if isinstance(kind, dict)}
+    return {name: samples.get(types.get(name)) for name in properties}
 
 
 def escape(text: str) -> bytes:

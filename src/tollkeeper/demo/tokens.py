@@ -3,13 +3,16 @@
 Rules of this file
 1. A request counts, for each message, 3, its role, its text, and its name and 1 where it has one; then 3 at the end.
 2. Images, audio and files count nothing. `tools` counts as the JSON text that the caller sent.
+3. The same holds in every format. A system text beside the messages counts as a message of role `system`. What a tool
+   gave back is a message of role `tool`: its text, or its JSON without spaces. Thoughts and calls of tools that are
+   sent back count nothing.
 """
 
 import re
 from functools import lru_cache
 
 from tollkeeper.core import tokens
-from tollkeeper.demo.order import Message, Order
+from tollkeeper.demo.order import Asked, Message
 
 PER_MESSAGE = 3
 PER_NAME = 1
@@ -21,8 +24,8 @@ REMEMBERED_CHARACTERS = 4_000
 _BORDER = re.compile(r'(?<=[A-Za-z0-9])(?=[ ",:{}\[\]])')
 
 
-def count_input(order: Order) -> int:
-    """The input tokens of a chat request."""
+def count_input(order: Asked) -> int:
+    """The input tokens of a request."""
     total = AT_THE_END + sum(_count_message(message) for message in order.messages)
     return total + count_text(order.tools_text) if order.tools_text else total
 

@@ -16,7 +16,11 @@ FLUSH_SECONDS = 0.02
 
 
 class TruthLine(msgspec.Struct):
-    """One call. `bytes_sent` counts everything that went to the socket, headers too; `status` is 0 if nothing did."""
+    """One call. `bytes_sent` counts everything that went to the socket, headers too; `status` is 0 if nothing did.
+
+    All input is in `input_tokens`, cached and cache-written too, and all output that was sent is in `output_tokens`,
+    thoughts too, shown or not.
+    """
 
     request_id: str
     received_at: float
@@ -25,11 +29,14 @@ class TruthLine(msgspec.Struct):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    thinking_tokens: int = 0
     bytes_sent: int = 0
     status: int = 0
     ending: str = ""
     first_byte_at: float | None = None
     closed_at: float = 0.0
+    vendor: str = ""
 
 
 class TruthFile:
@@ -44,6 +51,8 @@ class TruthFile:
     def add(self, line: TruthLine) -> None:
         if self._file is None:
             return
+        # Thoughts come first: what broke off among them had no others.
+        line.thinking_tokens = min(line.thinking_tokens, line.output_tokens)
         if not self._waiting:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._waiting.append(line)

@@ -42,6 +42,7 @@ from tollkeeper.ports.lookups import (
 )
 from tollkeeper.ports.upstream import (
     Failure,
+    Headers,
     ProviderAccount,
     ProviderAccounts,
     Suspensions,
@@ -64,6 +65,7 @@ __all__ = [
     "Credited",
     "Extension",
     "Failure",
+    "Headers",
     "HoldOrder",
     "KeyDesk",
     "Keys",

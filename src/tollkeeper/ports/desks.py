@@ -99,6 +99,10 @@ class NewModel(msgspec.Struct, frozen=True, kw_only=True):
 class CatalogDesk(Protocol):
     async def add_model(self, model: NewModel, *, actor: str) -> None: ...
 
+    async def chat_models(self) -> Sequence[str]:
+        """Their ids, the oldest first."""
+        ...
+
 
 class NewProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     name: str
@@ -110,6 +114,10 @@ class NewProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     models: Mapping[str, str] | None = None
     # What it costs us, as a part of the list price.
     cost: Decimal = Decimal(1)
+    # Parameters of the protocol that it does not take, though its vendor's others do.
+    rejects: frozenset[str] = frozenset()
+    # The version of the vendor's interface to ask for; None where the vendor's usual one will do.
+    api_version: str | None = None
 
 
 class ProviderState(StrEnum):

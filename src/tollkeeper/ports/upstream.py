@@ -11,6 +11,8 @@ from tollkeeper.core.pool import Place
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.settings import Secret
 
+Headers = tuple[tuple[str, str], ...]
+
 
 class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     """One credential at one upstream provider, and its place in the pool."""
@@ -27,6 +29,10 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     takes_calls: bool = True
     # What it costs us, in millionths of the list price.
     cost: int = MILLIONTHS
+    # Parameters of the protocol that it does not take, though its vendor's others do.
+    rejects: frozenset[str] = frozenset()
+    # The version of the vendor's interface to ask for; None where the vendor's usual one will do.
+    api_version: str | None = None
 
     def name_of(self, model_id: str) -> str | None:
         """What the provider calls a model; None where this account does not serve it."""
@@ -55,7 +61,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     """A request to a provider, as bytes."""
 
     url: str
-    headers: tuple[tuple[str, str], ...]
+    headers: Headers
     body: bytes
     # How long to wait for the answer's first byte of headers; what comes later is bounded by silence alone.
     first_byte_seconds: float
@@ -106,8 +112,23 @@ class Upstream(Protocol):
 
 
 class Vendor(Protocol):
-    """A provider's wire format: what to send to it for an order."""
+    """A provider's wire format: what to send to it for an order, and what its answer says in our protocol."""
 
-    def chat(self, order: ChatOrder, account: ProviderAccount) -> tuple[str, tuple[tuple[str, str], ...], bytes]:
-        """Address, headers and body."""
+    def chat(
+        self, order: ChatOrder, account: ProviderAccount, *, most_output_tokens: int
+    ) -> tuple[str, Headers, bytes]:
+        """Address, headers and body. `most_output_tokens`: what the model can answer, for vendors that must be told.
+        Raise UnsupportedParameter."""
+        ...
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+        """A good answer to `order` as our protocol has it; the very same one where the vendor speaks it."""
+        ...
+
+    def meaning(self, status: int, body: bytes) -> int:
+        """The status that says what a rejection means, where the vendor gave it another one."""
+        ...
+
+    def models(self, account: ProviderAccount) -> tuple[str, Headers]:
+        """Address and headers of the list of models, which costs nothing and needs an accepted key."""
         ...

@@ -32,6 +32,10 @@ END_SECONDS = 1.0
 LOOK_CHARACTERS_LEAST = 128
 
 
+# What does not reach the caller, and does not end the answer either.
+UNHEARD = frozenset({Event.USAGE, Event.ASIDE})
+
+
 class Answer(ABC):
     """One answer, read by the edge piece by piece."""
 
@@ -198,7 +202,7 @@ class StreamedAnswer(Answer):
             kind = self.meter.read_event(data)
             if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
                 passed.append(event)
-            elif kind is not Event.USAGE:
+            elif kind not in UNHEARD:
                 self._stopped = True
                 break
         return b"".join(passed)

@@ -162,7 +162,10 @@ class Bill:
         if reported and reported.output_tokens < output_tokens:
             seen = Seen(counted=Usage(reported.input_tokens, output_tokens, reported.cached_tokens))
         else:
-            seen = Seen(reported=reported, counted=Usage(self._ask.input_tokens, output_tokens))
+            so_far = meter.so_far
+            told = so_far if so_far and plausible(so_far, most_tokens) else Usage(self._ask.input_tokens)
+            counted = Usage(told.input_tokens, output_tokens, told.cached_tokens)
+            seen = Seen(reported=reported, counted=counted)
         due = charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
         if ending is Ending.QUOTA_RAN_OUT:
             # Who was told that the quota is at its end owes nothing beyond it.

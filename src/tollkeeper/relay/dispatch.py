@@ -17,12 +17,12 @@ from uuid import UUID
 import msgspec
 
 from tollkeeper.core.chat import ChatOrder
-from tollkeeper.core.errors import ProviderRejected, ProviderUnavailable
+from tollkeeper.core.errors import BadRequest, ProviderRejected, ProviderUnavailable
 from tollkeeper.core.health import Trouble, trouble_of
 from tollkeeper.core.meter import NotAnAnswer
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.core.provider_errors import read_rejection
-from tollkeeper.ports import Failure, ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
+from tollkeeper.ports import Failure, Headers, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
 from tollkeeper.ports.pool import Pool, Seat
 
 LOOP_HEADER = "x-tollkeeper-loop"
@@ -32,6 +32,8 @@ REJECTION_BYTES_MOST = 64 * 1024
 REJECTION_SECONDS = 5.0
 RETRY_AFTER_SECONDS_MOST = 60
 BACKOFF_SECONDS = 0.02
+# Accounts that cannot do what is asked are passed over, and so many tell that none can.
+UNFIT_ACCOUNTS_MOST = 8
 
 Take = Callable[[UpstreamAnswer], Awaitable[bytes]]
 
@@ -76,6 +78,8 @@ class Journey(msgspec.Struct):
     tokens: int
     most_attempts: int
     first_byte_seconds: float
+    # What the model can answer, for vendors that must be told.
+    most_output_tokens: int
     # Whether there is still anybody for whom it would be worth trying again.
     is_awaited: Callable[[], bool]
     attempts: list[Attempt] = []
@@ -87,6 +91,16 @@ class Delivery(msgspec.Struct):
     answer: UpstreamAnswer
     seat: Seat
     first: bytes
+
+
+class _Errand(msgspec.Struct):
+    """A seat, and what to send to its account."""
+
+    seat: Seat
+    vendor: Vendor
+    address: str
+    headers: Headers
+    body: bytes
 
 
 class _Failed(Exception):
@@ -120,32 +134,60 @@ class Dispatcher:
         """The first answer of which `take` can make something. Raise a refusal, or UpstreamFailed where nobody knows
         what became of the order."""
         tried: set[int] = set()
-        seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
-        if seat is None:
+        errand = await self._find_seat(order, journey, tried)
+        if errand is None:
             raise self._unavailable()
         while True:
-            tried.add(seat.account.id)
             try:
-                return await self._attempt(order, journey, seat, take)
+                return await self._attempt(order, journey, errand, take)
             except _Failed as failed:
                 failure = failed
+            attempts = len(journey.attempts)
             if failure.trouble is Trouble.SERVER:
-                await asyncio.sleep(BACKOFF_SECONDS * len(tried))
-            if len(tried) >= journey.most_attempts or not journey.is_awaited():
+                await asyncio.sleep(BACKOFF_SECONDS * attempts)
+            if attempts >= journey.most_attempts or not journey.is_awaited():
                 raise self._told(failure)
-            another = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+            another = await self._find_seat(order, journey, tried)
             if another is None:
                 raise self._told(failure)
             if failure.trouble is Trouble.SERVER and not self._pool.may_try_again():
-                another.leave()
+                another.seat.leave()
                 raise self._told(failure)
-            seat = another
+            errand = another
+
+    async def _find_seat(self, order: ChatOrder, journey: Journey, tried: set[int]) -> "_Errand | None":
+        """A seat at an account that can do what is asked, and what to send there. Where none can, and none was asked
+        before, raise what stands against it."""
+        refusal: BadRequest | None = None
+        for _ in range(UNFIT_ACCOUNTS_MOST):
+            seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
+            if seat is None:
+                break
+            account = seat.account
+            tried.add(account.id)
+            vendor = self._vendors[account.vendor]
+            errand = None
+            try:
+                request = vendor.chat(order, account, most_output_tokens=journey.most_output_tokens)
+                errand = _Errand(seat, vendor, *request)
+            except BadRequest as problem:
+                # Nothing was sent. An account of another vendor may know how.
+                refusal = problem
+            finally:
+                if errand is None:
+                    seat.leave()
+            if errand is not None:
+                return errand
+        if refusal is not None and not journey.attempts:
+            raise refusal
+        return None
 
     def _told(self, failed: _Failed) -> Exception:
         """What the caller hears of the last failure."""
         return UpstreamFailed(failed.failure) if failed.failure else self._unavailable()
 
-    async def _attempt(self, order: ChatOrder, journey: Journey, seat: Seat, take: Take) -> Delivery:
+    async def _attempt(self, order: ChatOrder, journey: Journey, errand: "_Errand", take: Take) -> Delivery:
+        seat = errand.seat
         attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
         journey.attempts.append(attempt)
         with contextlib.ExitStack() as undo:
@@ -153,7 +195,7 @@ class Dispatcher:
             undo.callback(seat.leave)
             try:
                 async with asyncio.timeout(journey.first_byte_seconds):
-                    answer, first = await self._begin(order, journey, seat.account, take)
+                    answer, first = await self._begin(order, journey, errand, take)
             except (TimeoutError, UpstreamFailed, NotAnAnswer, _Failed) as problem:
                 failed = _failed(problem)
                 attempt.end(failed.outcome)
@@ -165,14 +207,13 @@ class Dispatcher:
         return Delivery(answer, seat, first)
 
     async def _begin(
-        self, order: ChatOrder, journey: Journey, account: ProviderAccount, take: Take
+        self, order: ChatOrder, journey: Journey, errand: "_Errand", take: Take
     ) -> tuple[UpstreamAnswer, bytes]:
         """Send, and hear the beginning of the answer."""
         attempt = journey.attempts[-1]
-        address, headers, body = self._vendors[account.vendor].chat(order, account)
-        headers += (("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
+        headers = (*errand.headers, ("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
         answer = await self._upstream.send(
-            UpstreamRequest(address, headers, body, journey.first_byte_seconds, attempt.note_sent)
+            UpstreamRequest(errand.address, headers, errand.body, journey.first_byte_seconds, attempt.note_sent)
         )
         first: bytes | None = None
         try:
@@ -180,7 +221,8 @@ class Dispatcher:
             attempt.first_byte_ms = _milliseconds_since(attempt.begun)
             if answer.status != 200:
                 attempt.end(REFUSED)
-                await _refuse(answer, account)
+                await _refuse(answer, errand)
+            answer = errand.vendor.told(answer, order)
             first = await take(answer)
         finally:
             if first is None:
@@ -204,11 +246,19 @@ def _failed(problem: Exception) -> _Failed:
     return _Failed(Trouble.SERVER, failure=Failure.SILENT if silent else Failure.BROKEN)
 
 
-async def _refuse(answer: UpstreamAnswer, account: ProviderAccount) -> NoReturn:
-    if answer.status not in REJECTED:
+async def _refuse(answer: UpstreamAnswer, errand: _Errand) -> NoReturn:
+    body = await _rejection(answer) if answer.status in REJECTED else b""
+    status = errand.vendor.meaning(answer.status, body)
+    if status not in REJECTED:
         retry_after = answer.header("retry-after")
-        trouble = trouble_of(answer.status, says_when=retry_after is not None)
-        raise _Failed(trouble, status=answer.status, retry_after=retry_after)
+        trouble = trouble_of(status, says_when=retry_after is not None)
+        raise _Failed(trouble, status=status, retry_after=retry_after)
+    rejection = read_rejection(body, errand.seat.account.secret.reveal())
+    raise ProviderRejected(rejection.message, param=rejection.param, code=rejection.code)
+
+
+async def _rejection(answer: UpstreamAnswer) -> bytes:
+    """What the provider says, as far as it says it soon."""
     body = bytearray()
     try:
         async with asyncio.timeout(REJECTION_SECONDS):
@@ -216,8 +266,7 @@ async def _refuse(answer: UpstreamAnswer, account: ProviderAccount) -> NoReturn:
                 body += piece
     except (TimeoutError, UpstreamFailed):
         body.clear()
-    rejection = read_rejection(bytes(body), account.secret.reveal())
-    raise ProviderRejected(rejection.message, param=rejection.param, code=rejection.code)
+    return bytes(body)
 
 
 def seconds_in(retry_after: str | None) -> float | None:

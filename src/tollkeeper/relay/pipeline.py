@@ -59,6 +59,7 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
         tokens=ask.input_tokens,
         most_attempts=1 if call.address is Address.BACKUP else ATTEMPTS_MOST,
         first_byte_seconds=limits.first_byte(streamed=order.stream),
+        most_output_tokens=offer.model.limits.max_output_tokens,
         is_awaited=lambda: call.ended_as is None,
     )
     dispatch = partial(relay.dispatcher.deliver, order, journey)

@@ -1,5 +1,6 @@
 """The catalog in PostgreSQL, and the snapshot of it that a node keeps in memory."""
 
+from collections.abc import Sequence
 from itertools import groupby
 
 import asyncpg
@@ -29,6 +30,7 @@ where m.retired_at is null
 order by p.model_id, p.effective_from
 """
 
+CHAT_MODELS = "select id from model where kind = 'chat' order by introduced_at, id"
 GROUPS = "select name, multiplier from account_group"
 
 ADD_MODEL = """
@@ -70,6 +72,9 @@ class SqlCatalogDesk:
     def __init__(self, database: Database, nudges: Nudges) -> None:
         self._database = database
         self._nudges = nudges
+
+    async def chat_models(self) -> Sequence[str]:
+        return [row["id"] for row in await self._database.rows(CHAT_MODELS)]
 
     async def add_model(self, model: NewModel, *, actor: str) -> None:
         price = model.price

@@ -18,7 +18,7 @@ from tollkeeper.storage.snapshot import Snapshot
 
 COLUMNS = """
 select id, name, vendor, base_url, key_envelope, tier, weight, requests_per_minute, tokens_per_minute, concurrency,
-       models, cost_multiplier, state = 'active' and suspended_at is null as takes_calls
+       models, cost_multiplier, rejects, api_version, state = 'active' and suspended_at is null as takes_calls
 from provider_account
 """
 ALL = COLUMNS + "order by id"
@@ -104,6 +104,8 @@ def _account(row: asyncpg.Record, envelope_keys: EnvelopeKeys) -> ProviderAccoun
         models=None if row["models"] is None else decode_models(row["models"]),
         takes_calls=row["takes_calls"],
         cost=millionths(row["cost_multiplier"]),
+        rejects=frozenset(row["rejects"]),
+        api_version=row["api_version"],
     )
 
 

@@ -28,8 +28,8 @@ READING_SECONDS = 60
 
 ADD = """
 insert into provider_account (name, vendor, base_url, key_envelope, tier, weight, requests_per_minute,
-                              tokens_per_minute, concurrency, models, cost_multiplier)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11) returning id
+                              tokens_per_minute, concurrency, models, cost_multiplier, rejects, api_version)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13) returning id
 """
 
 SET_STATE = "update provider_account set state = $2 where name = $1"
@@ -84,6 +84,8 @@ class SqlProviderDesk:
                 "place": account.place,
                 "models": account.models,
                 "cost": str(account.cost),
+                "rejects": sorted(account.rejects),
+                "api_version": account.api_version,
             }
             await audit(connection, actor, "provider.add", f"provider_account:{account.name}", detail)
         await self._nudges.send()
@@ -127,6 +129,8 @@ class SqlProviderDesk:
             place.concurrency,
             None if account.models is None else msgspec.json.encode(account.models).decode(),
             account.cost,
+            sorted(account.rejects),
+            account.api_version,
         )
 
 

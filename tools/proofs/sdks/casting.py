@@ -1,4 +1,4 @@
-"""Casting: an account for each SDK and a key for each of its acts, so that the call log tells them apart."""
+"""Casting: an account for each player and a key for each of its acts, so that the call log tells them apart."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,9 +11,7 @@ from tollkeeper.app import Office, office
 from tollkeeper.core.money import quota_from_usd
 from tollkeeper.ports import Credit
 from tollkeeper.settings import load
-from tools.node import tollkeeper
-from tools.proofs.sdks.acts import ACTS, MODEL
-from tools.run import command
+from tools.proofs.sdks.acts import Act
 
 RICH_USD = Decimal(10)
 # Enough for a few tokens, too little for the hold of a call without a cap.
@@ -23,34 +21,33 @@ PROVIDER_KEY = "sk-simulated"
 
 
 class Part(msgspec.Struct, frozen=True):
-    """One act of one SDK, and the key that only this act uses."""
+    """One act of one player, and the key that only this act uses; a wrong key is nobody's and has no id."""
 
-    sdk: str
-    act: str
-    key_id: int
+    player: str
+    name: str
+    act: Act
     key: str
+    key_id: int | None = None
 
 
-def furnish(settings: Mapping[str, str], upstream: str, sdks: list[str]) -> list[Part]:
-    """A schema, a model, a provider account, and who calls."""
-    command(dict(settings), "migrate")
-    command(dict(settings), "model", "add", MODEL, "--multiplier", "1.25", "--completion", "4")
-    added = tollkeeper(settings, "provider", "add", "simulator", upstream, stdin=PROVIDER_KEY)
-    assert added.returncode == 0, added.stderr
-    return asyncio.run(cast(settings, sdks))
+def cast(settings: Mapping[str, str], players: Mapping[str, Mapping[str, Act]]) -> list[Part]:
+    """Who plays what."""
+    return asyncio.run(_cast(settings, players))
 
 
-async def cast(settings: Mapping[str, str], sdks: list[str]) -> list[Part]:
+async def _cast(settings: Mapping[str, str], players: Mapping[str, Mapping[str, Act]]) -> list[Part]:
     async with office(load(settings)) as desk:
         poor = await an_account(desk, "poor", POOR_USD)
         parts = []
-        for sdk in sdks:
-            rich = await an_account(desk, sdk, RICH_USD)
-            for name, act in ACTS.items():
-                if act.wrong_key is None:
-                    wish = KeyWish(account_id=rich if act.has_quota else poor, name=f"{sdk}: {name}")
-                    issued = await create_key(wish, desk.key_maker, desk.keys, actor=ACTOR)
-                    parts.append(Part(sdk, name, issued.key_id, issued.key))
+        for player, acts in players.items():
+            rich = await an_account(desk, player, RICH_USD)
+            for name, act in acts.items():
+                if act.wrong_key is not None:
+                    parts.append(Part(player, name, act, act.wrong_key))
+                    continue
+                wish = KeyWish(account_id=rich if act.has_quota else poor, name=name)
+                issued = await create_key(wish, desk.key_maker, desk.keys, actor=ACTOR)
+                parts.append(Part(player, name, act, issued.key, issued.key_id))
         return parts
 
 

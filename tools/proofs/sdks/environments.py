@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -66,19 +66,27 @@ class NodeModules(msgspec.Struct, frozen=True):
 Environment = Virtualenv | NodeModules
 
 NODE = Virtualenv("node", script=NODE_PROGRAM)
-SDKS: Sequence[Environment] = (
-    Virtualenv("openai-3", script=HERE / "openai_check.py"),
-    Virtualenv("openai-2", script=HERE / "openai_check.py"),
-    Virtualenv("langchain-openai", script=HERE / "langchain-openai" / "check.py"),
-    NodeModules("openai-node"),
-    NodeModules("vercel-ai"),
-)
+SDKS: Mapping[str, Environment] = {
+    sdk.name: sdk
+    for sdk in (
+        Virtualenv("openai-3", script=HERE / "openai_check.py"),
+        Virtualenv("openai-2", script=HERE / "openai_check.py"),
+        Virtualenv("langchain-openai", script=HERE / "langchain-openai" / "check.py"),
+        Virtualenv("llama-index", script=HERE / "llama-index" / "check.py"),
+        Virtualenv("pydantic-ai", script=HERE / "pydantic-ai" / "check.py"),
+        NodeModules("openai-node"),
+        NodeModules("vercel-ai"),
+    )
+}
 
 
-def make_all() -> None:
-    make(NODE)
+def make_all(names: Sequence[str]) -> None:
+    """The environments of these SDKs, and Node.js where one of them needs it."""
+    wanted = [SDKS[name] for name in names]
+    if any(isinstance(sdk, NodeModules) for sdk in wanted):
+        make(NODE)
     with ThreadPoolExecutor(AT_ONCE) as hands:
-        list(hands.map(make, SDKS))
+        list(hands.map(make, wanted))
 
 
 def make(environment: Environment) -> None:

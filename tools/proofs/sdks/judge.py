@@ -1,13 +1,13 @@
-"""Judging: what each SDK said, against the gateway's call log, the simulator's truth and the books."""
+"""Judging: what each player said, against the gateway's call log, the simulator's truth and the books."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from tools.proofs.ledger_rig.ground import exact_charge
-from tools.proofs.sdks.acts import ACTS, Act
+from tools.proofs.sdks.acts import Act
 from tools.proofs.sdks.casting import Part
+from tools.proofs.sdks.catalog import Model, ProviderAccount
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -17,11 +17,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """One line of an SDK's script."""
+    """What a player says of one act, and what it was told of usage, if it was."""
 
-    check: str
+    act: str
     ok: bool
     detail: str
+    # Input and output tokens; and how many of them were cached, and thoughts.
+    usage: tuple[int, int] | None = None
+    parts_of_usage: tuple[int, int] | None = None
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -37,8 +40,12 @@ class Truth(msgspec.Struct, frozen=True):
     """One line of the simulator's truth file."""
 
     request_id: str
+    vendor: str
+    model: str
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
+    thinking_tokens: int
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -48,6 +55,7 @@ class Receipt(msgspec.Struct, frozen=True):
     key_id: int
     input_tokens: int
     output_tokens: int
+    cached_tokens: int
     charged: int
 
 
@@ -56,40 +64,75 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     said: Mapping[str, Sequence[Said]]
     parts: Sequence[Part]
+    models: Mapping[str, Model]
+    accounts: Sequence[ProviderAccount]
     calls: Sequence[Call]
     truths: Sequence[Truth]
     receipts: Sequence[Receipt]
+
+    def of(self, part: Part) -> Said | None:
+        """What was said of this part, if it was said once."""
+        found = [line for line in self.said[part.player] if line.act == part.name]
+        return found[0] if len(found) == 1 else None
+
+    def calls_of(self, part: Part) -> list[Call]:
+        return [call for call in self.calls if call.key_id == part.key_id]
+
+    def truths_of(self, part: Part) -> list[Truth]:
+        sent = {call.request_id for call in self.calls_of(part)}
+        return [truth for truth in self.truths if truth.request_id in sent]
+
+    def upstream(self, model_id: str) -> tuple[str, str]:
+        """The vendor that serves a model, and its name there."""
+        account = next(account for account in self.accounts if model_id in account.names or not account.names)
+        return account.vendor, account.names.get(model_id, model_id)
 
 
 def judge(evidence: Evidence) -> list[Verdict]:
     return [
         *every_act_went_well(evidence),
         *nothing_was_sent_twice(evidence),
+        *usage_was_told(evidence),
         *every_charge_is_right(evidence),
     ]
 
 
 def every_act_went_well(evidence: Evidence) -> Iterator[Verdict]:
-    """By what the SDKs' own scripts say."""
-    for sdk, lines in evidence.said.items():
-        for name in ACTS:
-            found = [line for line in lines if line.check == name]
-            holds = len(found) == 1 and found[0].ok
-            yield Verdict(f"{sdk}: {name}", holds, " ".join(line.detail for line in found) or "it said nothing")
+    """By what the players themselves say."""
+    for part in evidence.parts:
+        said = evidence.of(part)
+        yield Verdict(named(part), said is not None and said.ok, said.detail if said else "it was not said once")
 
 
 def nothing_was_sent_twice(evidence: Evidence) -> Iterator[Verdict]:
-    """Each act was one call to the gateway, with the status expected, and one call upstream or none."""
-    upstream = Counter(truth.request_id for truth in evidence.truths)
+    """Each act made its calls to the gateway, with the status expected, and each went upstream once or not at all."""
+    tries: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for truth in evidence.truths:
+        tries[truth.request_id].append((truth.vendor, truth.model))
     for part in evidence.parts:
-        act = ACTS[part.act]
-        calls = [call for call in evidence.calls if call.key_id == part.key_id]
-        answers, tries = [(call.status, call.code) for call in calls], sum(upstream[call.request_id] for call in calls)
-        holds = answers == [(act.status, act.code)] and tries == act.reaches_upstream
-        yield Verdict(f"{part.sdk}: {part.act}: one call", holds, f"answered {answers}, {tries} upstream")
+        if part.key_id is None:
+            continue
+        act = part.act
+        calls = evidence.calls_of(part)
+        answered, sent = [(call.status, call.code) for call in calls], [tries[call.request_id] for call in calls]
+        wanted = [evidence.upstream(act.model)] if act.reaches_upstream else []
+        holds = answered == [(act.status, act.code)] * act.calls and sent == [wanted] * act.calls
+        yield Verdict(f"{named(part)}: calls", holds, f"answered {answered}, upstream {sent}")
     # A wrong key is nobody's, so its calls are counted together.
-    statuses = [call.status for call in evidence.calls if call.code == ACTS["wrong key"].code]
-    yield Verdict("wrong key: one call from each", statuses == [401] * len(evidence.said), f"statuses {statuses}")
+    expected = sorted(part.act.status for part in evidence.parts if part.key_id is None)
+    statuses = sorted(call.status for call in evidence.calls if call.key_id is None)
+    yield Verdict("wrong keys: one call for each", statuses == expected, f"statuses {statuses}")
+
+
+def usage_was_told(evidence: Evidence) -> Iterator[Verdict]:
+    """What an SDK was told of usage is the truth, over all calls of its act."""
+    for part in evidence.parts:
+        if not part.act.tells_usage:
+            continue
+        said, truths = evidence.of(part), evidence.truths_of(part)
+        sums = (sum(truth.input_tokens for truth in truths), sum(truth.output_tokens for truth in truths))
+        holds = said is not None and said.usage == sums and all(sums)
+        yield Verdict(f"{named(part)}: usage", holds, f"told {said and said.usage}, in truth {sums}")
 
 
 def every_charge_is_right(evidence: Evidence) -> Iterator[Verdict]:
@@ -103,14 +146,22 @@ def every_charge_is_right(evidence: Evidence) -> Iterator[Verdict]:
     parts = {part.key_id: part for part in evidence.parts}
     for receipt in evidence.receipts:
         part, truth = parts[receipt.key_id], truths.get(receipt.request_id)
-        holds = truth is not None and is_right(receipt, truth, ACTS[part.act])
-        yield Verdict(f"{part.sdk}: {part.act}: charge", holds, f"{receipt}, {truth}")
+        holds = truth is not None and is_right(receipt, truth, part.act, evidence.models[part.act.model])
+        yield Verdict(f"{named(part)}: charge", holds, f"{receipt}, {truth}")
 
 
-def is_right(receipt: Receipt, truth: Truth, act: Act) -> bool:
-    if receipt.charged != exact_charge(receipt.input_tokens, receipt.output_tokens):
+def is_right(receipt: Receipt, truth: Truth, act: Act, model: Model) -> bool:
+    if act.is_rejected:
+        return receipt.charged == 0
+    if receipt.charged != model.charge(receipt.input_tokens, receipt.output_tokens, receipt.cached_tokens):
+        return False
+    if (receipt.input_tokens, receipt.cached_tokens) != (truth.input_tokens, truth.cached_tokens):
         return False
     if act.breaks_off:
         # A reset may swallow what was sent just before it: what arrived is charged, and no more.
-        return receipt.input_tokens == truth.input_tokens and 0 < receipt.output_tokens <= truth.output_tokens
-    return (receipt.input_tokens, receipt.output_tokens) == (truth.input_tokens, truth.output_tokens)
+        return 0 < receipt.output_tokens <= truth.output_tokens
+    return receipt.output_tokens == truth.output_tokens
+
+
+def named(part: Part) -> str:
+    return f"{part.player}: {part.name}"

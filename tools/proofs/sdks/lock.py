@@ -1,11 +1,26 @@
-"""Choose the SDKs' versions anew and write them down with their hashes: `python -m tools.proofs.sdks.lock`."""
+"""Choose the SDKs' versions anew and write them down with their hashes: `python -m tools.proofs.sdks.lock`.
+
+With names of environments: those alone, `python -m tools.proofs.sdks.lock pydantic-ai`.
+"""
 
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
-from tools.proofs.sdks.environments import HERE, NODE, NPM, NPM_QUIETLY, SDKS, UV, NodeModules, make, run
+from tools.proofs.sdks.environments import (
+    HERE,
+    NODE,
+    NPM,
+    NPM_QUIETLY,
+    SDKS,
+    UV,
+    Environment,
+    NodeModules,
+    make,
+    run,
+)
 
 UV_COMPILE = (UV, "pip", "compile", "--quiet", "--upgrade", "--universal", "--python-version", "3.11")
 UV_FORM = ("--generate-hashes", "--no-header", "--no-emit-index-url", "--no-emit-find-links")
@@ -18,6 +33,7 @@ def lock_wheels(folder: Path) -> None:
 
 def lock_npm(folder: Path) -> None:
     """The folder's .npmrc keeps the registry's address out of the lock."""
+    make(NODE)
     wanted = json.loads((folder / "package.json").read_text())["dependencies"]
     # In a place of its own: npm would rather keep what is already locked or installed.
     with tempfile.TemporaryDirectory() as place:
@@ -32,8 +48,11 @@ def lock_npm(folder: Path) -> None:
         (folder / "package-lock.json").write_text(json.dumps(locked, indent=2) + "\n")
 
 
+def lock(environment: Environment) -> None:
+    (lock_npm if isinstance(environment, NodeModules) else lock_wheels)(HERE / environment.name)
+
+
 if __name__ == "__main__":
-    lock_wheels(HERE / NODE.name)
-    make(NODE)
-    for sdk in SDKS:
-        (lock_npm if isinstance(sdk, NodeModules) else lock_wheels)(HERE / sdk.name)
+    every = {NODE.name: NODE, **SDKS}
+    for name in sys.argv[1:] or every:
+        lock(every[name])

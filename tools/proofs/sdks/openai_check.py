@@ -1,33 +1,33 @@
 """The `openai` package from PyPI, versions 2 and 3: each check as a caller would write it, with default retries."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import openai
 from openai import Omit, OpenAI, omit
-from openai.types.chat import ChatCompletionChunk, ChatCompletionStreamOptionsParam, ChatCompletionToolParam
+from openai.types import CompletionUsage
+from openai.types.chat import (
+    ChatCompletion,
+    ChatCompletionChunk,
+    ChatCompletionMessageFunctionToolCall,
+    ChatCompletionStreamOptionsParam,
+    ChatCompletionToolParam,
+)
 
-from tools.proofs.sdks.stage import PICTURE, WEATHER, Act, caught, perform
+from tools.proofs.sdks.refusals import refusal_of
+from tools.proofs.sdks.stage import CITY, PICTURE, WEATHER, Act, Usage, caught, perform, weather
 
 TOOL: ChatCompletionToolParam = {
     "type": "function",
     "function": {"name": "get_weather", "description": "The weather in a city", "parameters": WEATHER},
 }
-REFUSALS = {
-    401: openai.AuthenticationError,
-    403: openai.PermissionDeniedError,
-    404: openai.NotFoundError,
-    524: openai.InternalServerError,
-}
 
 
-def plain(act: Act) -> object:
-    answer = client(act).chat.completions.create(model=act.model, messages=[{"role": "user", "content": act.prompt}])
-    assert answer.choices[0].message.content
-    assert answer.choices[0].finish_reason == "stop"
-    assert answer.usage is not None
-    assert answer.usage.completion_tokens == act.tokens, answer.usage
-    return answer.usage.total_tokens
+def plain(act: Act) -> Usage:
+    answer = ask(act)
+    check_words(answer)
+    return usage_of(answer.usage)
 
 
 def streamed(act: Act) -> object:
@@ -38,52 +38,41 @@ def streamed(act: Act) -> object:
     return len(chunks)
 
 
-def streamed_with_usage(act: Act) -> object:
-    chunks = list(stream(act, {"include_usage": True}))
-    usage = chunks[-1].usage
+def streamed_with_usage(act: Act) -> Usage:
+    *chunks, last = stream(act, {"include_usage": True})
     assert text_of(chunks)
-    assert usage is not None
-    assert usage.completion_tokens == act.tokens, usage
-    return usage.total_tokens
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert not last.choices
+    assert not any(chunk.usage for chunk in chunks), "usage before the end"
+    return usage_of(last.usage)
 
 
-def tool_call(act: Act) -> object:
-    answer = client(act).chat.completions.create(
-        model=act.model, messages=[{"role": "user", "content": act.prompt}], tools=[TOOL]
-    )
-    assert answer.choices[0].finish_reason == "tool_calls"
-    (call,) = answer.choices[0].message.tool_calls or []
-    assert call.type == "function"
-    assert call.function.name == "get_weather"
-    return json.loads(call.function.arguments)
+def tool_call(act: Act) -> Usage:
+    answer = ask(act, tools=[TOOL])
+    check_call(answer)
+    return usage_of(answer.usage)
 
 
-def image_input(act: Act) -> object:
-    answer = client(act).chat.completions.create(
-        model=act.model,
-        messages=[
-            {
-                "role": "user",
-                "content": [
-                    {"type": "text", "text": act.prompt},
-                    {"type": "image_url", "image_url": {"url": PICTURE}},
-                ],
-            }
-        ],
-    )
-    assert answer.choices[0].message.content
-    return answer.choices[0].message.content
+def tool_round_trip(act: Act) -> Usage:
+    messages: list[Any] = [{"role": "user", "content": act.prompt}]
+    first = ask(act, messages, tools=[TOOL])
+    call = check_call(first)
+    result = weather(**json.loads(call.function.arguments))
+    messages += [first.choices[0].message, {"role": "tool", "tool_call_id": call.id, "content": result}]
+    last = ask(act, messages, tools=[TOOL])
+    check_words(last)
+    return usage_of(first.usage) + usage_of(last.usage)
+
+
+def image_input(act: Act) -> Usage:
+    parts = [{"type": "text", "text": act.prompt}, {"type": "image_url", "image_url": {"url": PICTURE}}]
+    answer = ask(act, [{"role": "user", "content": parts}])
+    check_words(answer)
+    return usage_of(answer.usage)
 
 
 def refused(act: Act) -> object:
-    refusal = caught(openai.APIStatusError, lambda: plain(act))
-    assert type(refusal) is REFUSALS[act.status], refusal
-    assert (refusal.status_code, refusal.type, refusal.code) == (act.status, act.type, act.code), refusal
-    assert act.headers.items() <= dict(refusal.response.headers).items(), refusal.response.headers
-    assert isinstance(refusal.body, dict)
-    assert refusal.body["message"].startswith(act.message), refusal
-    assert refusal.request_id
-    return refusal
+    return refusal_of(act, plain)
 
 
 def broken_stream(act: Act) -> object:
@@ -98,10 +87,40 @@ def client(act: Act) -> OpenAI:
     return OpenAI(base_url=act.base, api_key=act.key)
 
 
+def ask(
+    act: Act, messages: list[Any] | None = None, tools: Iterable[ChatCompletionToolParam] | Omit = omit
+) -> ChatCompletion:
+    said = messages or [{"role": "user", "content": act.prompt}]
+    return client(act).chat.completions.create(model=act.model, messages=said, tools=tools)
+
+
 def stream(act: Act, options: ChatCompletionStreamOptionsParam | Omit = omit) -> Iterator[ChatCompletionChunk]:
     return client(act).chat.completions.create(
         model=act.model, messages=[{"role": "user", "content": act.prompt}], stream=True, stream_options=options
     )
+
+
+def check_words(answer: ChatCompletion) -> None:
+    (choice,) = answer.choices
+    assert choice.message.content
+    assert not choice.message.tool_calls
+    assert choice.finish_reason == "stop"
+
+
+def check_call(answer: ChatCompletion) -> ChatCompletionMessageFunctionToolCall:
+    (choice,) = answer.choices
+    assert choice.finish_reason == "tool_calls"
+    (call,) = choice.message.tool_calls or []
+    assert call.type == "function"
+    assert call.id
+    assert (call.function.name, json.loads(call.function.arguments)) == ("get_weather", {"city": CITY}), call
+    return call
+
+
+def usage_of(usage: CompletionUsage | None) -> Usage:
+    assert usage is not None
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens, usage
+    return Usage(usage.prompt_tokens, usage.completion_tokens)
 
 
 def text_of(chunks: list[ChatCompletionChunk]) -> str:
@@ -115,10 +134,9 @@ if __name__ == "__main__":
             "streamed": streamed,
             "streamed with usage": streamed_with_usage,
             "tool call": tool_call,
+            "tool round trip": tool_round_trip,
             "image input": image_input,
-            "wrong key": refused,
-            "unknown model": refused,
-            "insufficient quota": refused,
+            "refused": refused,
             "cut": refused,
             "broken stream": broken_stream,
         }

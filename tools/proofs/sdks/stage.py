@@ -16,17 +16,19 @@ WEATHER: dict[str, object] = {
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
+# What the simulator writes wherever a tool wants text.
+CITY = "river stone"
 
 
 @dataclass(frozen=True)
 class Act:
     """One check's part: where to call, with what, and the refusal to expect, if any."""
 
+    check: str
     base: str
     key: str
     model: str
     prompt: str
-    tokens: int
     status: int
     type: str
     code: str
@@ -34,24 +36,43 @@ class Act:
     headers: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What an SDK tells of usage, over all calls of a check."""
+
+    input_tokens: int
+    output_tokens: int
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+
+
 Check = Callable[[Act], object]
 Problem = TypeVar("Problem", bound=Exception)
 
 
 def perform(checks: Mapping[str, Check]) -> None:
-    """Run every check with its act, and print one JSON line for each."""
+    """Play every act that was handed over with its check, and print one JSON line for each."""
     acts: dict[str, dict[str, Any]] = json.loads(sys.argv[1])
-    for name, check in checks.items():
-        report(name, check, Act(**acts[name]))
+    for name, told in acts.items():
+        act = Act(**told)
+        print(json.dumps({"act": name, **verdict_of(checks[act.check], act)}), flush=True)
 
 
-def report(name: str, check: Check, act: Act) -> None:
+def verdict_of(check: Check, act: Act) -> dict[str, object]:
     try:
-        verdict = {"ok": True, "detail": str(check(act))}
+        found = check(act)
     except Exception as problem:
         # Whatever an SDK raises is a finding, and the next check still runs.
-        verdict = {"ok": False, "detail": f"{type(problem).__name__}: {problem}"}
-    print(json.dumps({"check": name, **verdict}), flush=True)
+        return {"ok": False, "detail": f"{type(problem).__name__}: {problem}"}
+    usage = [found.input_tokens, found.output_tokens] if isinstance(found, Usage) else None
+    return {"ok": True, "detail": str(found), "usage": usage}
+
+
+def weather(city: str) -> str:
+    """The weather in a city."""
+    assert city == CITY
+    return "Rain until noon."
 
 
 def caught(kind: type[Problem], call: Callable[[], object]) -> Problem:

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import OpenAI from "openai";
-import { PICTURE, perform } from "../stage.mjs";
+import { PICTURE, Usage, perform, weather } from "../stage.mjs";
 
 const TOOL = {
   type: "function",
@@ -13,6 +13,7 @@ const TOOL = {
   },
 };
 const REFUSALS = {
+  400: OpenAI.BadRequestError,
   401: OpenAI.AuthenticationError,
   403: OpenAI.PermissionDeniedError,
   404: OpenAI.NotFoundError,
@@ -21,10 +22,8 @@ const REFUSALS = {
 
 async function plain(act) {
   const answer = await ask(act);
-  assert.ok(answer.choices[0].message.content);
-  assert.equal(answer.choices[0].finish_reason, "stop");
-  assert.equal(answer.usage.completion_tokens, act.tokens);
-  return answer.usage.total_tokens;
+  checkWords(answer);
+  return usageOf(answer.usage);
 }
 
 async function streamed(act) {
@@ -37,18 +36,28 @@ async function streamed(act) {
 
 async function streamedWithUsage(act) {
   const chunks = await Array.fromAsync(await ask(act, { stream: true, stream_options: { include_usage: true } }));
+  const last = chunks.pop();
   assert.ok(textOf(chunks));
-  assert.equal(chunks.at(-1).usage.completion_tokens, act.tokens);
-  return chunks.at(-1).usage.total_tokens;
+  assert.equal(chunks.at(-1).choices[0].finish_reason, "stop");
+  assert.ok(!chunks.some((chunk) => chunk.usage), "usage before the end");
+  return usageOf(last.usage);
 }
 
 async function toolCall(act) {
   const answer = await ask(act, { tools: [TOOL] });
-  assert.equal(answer.choices[0].finish_reason, "tool_calls");
-  assert.equal(answer.choices[0].message.tool_calls.length, 1);
-  const call = answer.choices[0].message.tool_calls[0];
-  assert.equal(call.function.name, "get_weather");
-  return JSON.stringify(JSON.parse(call.function.arguments));
+  checkCall(answer);
+  return usageOf(answer.usage);
+}
+
+async function toolRoundTrip(act) {
+  const tools = [{ ...TOOL, function: { ...TOOL.function, parse: JSON.parse, function: weather } }];
+  const messages = [{ role: "user", content: act.prompt }];
+  const runner = client(act).chat.completions.runTools({ model: act.model, messages, tools });
+  assert.ok(await runner.finalContent());
+  const [first, last] = runner.allChatCompletions();
+  checkCall(first);
+  checkWords(last);
+  return usageOf(await runner.totalUsage());
 }
 
 async function imageInput(act) {
@@ -57,8 +66,8 @@ async function imageInput(act) {
     { type: "image_url", image_url: { url: `data:image/png;base64,${PICTURE}` } },
   ];
   const answer = await ask(act, { messages: [{ role: "user", content }] });
-  assert.ok(answer.choices[0].message.content);
-  return answer.choices[0].message.content;
+  checkWords(answer);
+  return usageOf(answer.usage);
 }
 
 async function refused(act) {
@@ -87,13 +96,38 @@ async function brokenStream(act) {
   assert.fail(`it seemed to end well after ${pieces.length} chunks`);
 }
 
+function client(act) {
+  return new OpenAI({ baseURL: act.base, apiKey: act.key });
+}
+
 function ask(act, more = {}) {
-  const client = new OpenAI({ baseURL: act.base, apiKey: act.key });
-  return client.chat.completions.create({
+  return client(act).chat.completions.create({
     model: act.model,
     messages: [{ role: "user", content: act.prompt }],
     ...more,
   });
+}
+
+function checkWords(answer) {
+  assert.equal(answer.choices.length, 1);
+  assert.ok(answer.choices[0].message.content);
+  assert.ok(!answer.choices[0].message.tool_calls?.length);
+  assert.equal(answer.choices[0].finish_reason, "stop");
+}
+
+function checkCall(answer) {
+  assert.equal(answer.choices.length, 1);
+  assert.equal(answer.choices[0].finish_reason, "tool_calls");
+  const calls = answer.choices[0].message.tool_calls;
+  assert.equal(calls.length, 1);
+  assert.ok(calls[0].id);
+  assert.equal(calls[0].function.name, "get_weather");
+  weather(JSON.parse(calls[0].function.arguments));
+}
+
+function usageOf(usage) {
+  assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
+  return new Usage(usage.prompt_tokens, usage.completion_tokens);
 }
 
 function textOf(chunks) {
@@ -105,10 +139,9 @@ await perform({
   streamed,
   "streamed with usage": streamedWithUsage,
   "tool call": toolCall,
+  "tool round trip": toolRoundTrip,
   "image input": imageInput,
-  "wrong key": refused,
-  "unknown model": refused,
-  "insufficient quota": refused,
+  refused,
   cut: refused,
   "broken stream": brokenStream,
 });

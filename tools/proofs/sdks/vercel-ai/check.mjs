@@ -3,20 +3,16 @@
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createOpenAI } from "@ai-sdk/openai";
-import { APICallError, generateText, streamText, tool } from "ai";
+import { APICallError, generateText, isStepCount, streamText, tool } from "ai";
 import { z } from "zod";
-import { PICTURE, perform } from "../stage.mjs";
+import { PICTURE, Usage, perform, weather } from "../stage.mjs";
 
-const TOOLS = {
-  get_weather: tool({ description: "The weather in a city", inputSchema: z.object({ city: z.string() }) }),
-};
+const QUESTION = { description: "The weather in a city", inputSchema: z.object({ city: z.string() }) };
 
 async function plain(act, more = {}) {
   const answer = await generateText({ model: model(act), prompt: act.prompt, ...more });
-  assert.ok(answer.text);
-  assert.equal(answer.finishReason, "stop");
-  assert.equal(answer.usage.outputTokens, act.tokens);
-  return answer.usage.totalTokens;
+  checkWords(answer);
+  return usageOf(answer.usage);
 }
 
 async function streamed(act) {
@@ -33,18 +29,24 @@ async function streamedWithUsage(act) {
   const provider = createOpenAI({ baseURL: act.base, apiKey: act.key });
   const answer = streamText({ model: provider.chat(act.model), prompt: act.prompt });
   assert.ok(await answer.text);
-  const usage = await answer.usage;
-  assert.equal(usage.outputTokens, act.tokens);
-  return usage.totalTokens;
+  assert.equal(await answer.finishReason, "stop");
+  return usageOf(await answer.usage);
 }
 
 async function toolCall(act) {
-  const answer = await generateText({ model: model(act), prompt: act.prompt, tools: TOOLS });
-  assert.equal(answer.finishReason, "tool-calls");
-  assert.equal(answer.toolCalls.length, 1);
-  assert.equal(answer.toolCalls[0].toolName, "get_weather");
-  assert.ok(!answer.toolCalls[0].invalid, answer.toolCalls[0].error);
-  return JSON.stringify(answer.toolCalls[0].input);
+  const tools = { get_weather: tool(QUESTION) };
+  const answer = await generateText({ model: model(act), prompt: act.prompt, tools });
+  checkCall(answer);
+  return usageOf(answer.usage);
+}
+
+async function toolRoundTrip(act) {
+  const tools = { get_weather: tool({ ...QUESTION, execute: weather }) };
+  const answer = await generateText({ model: model(act), prompt: act.prompt, tools, stopWhen: isStepCount(3) });
+  assert.equal(answer.steps.length, 2);
+  checkCall(answer.steps[0]);
+  checkWords(answer.steps[1]);
+  return usageOf(answer.totalUsage);
 }
 
 async function imageInput(act) {
@@ -53,8 +55,8 @@ async function imageInput(act) {
     { type: "file", mediaType: "image/png", data: Buffer.from(PICTURE, "base64") },
   ];
   const answer = await generateText({ model: model(act), messages: [{ role: "user", content }] });
-  assert.ok(answer.text);
-  return answer.text;
+  checkWords(answer);
+  return usageOf(answer.usage);
 }
 
 async function refused(act, more = {}) {
@@ -91,15 +93,34 @@ function model(act) {
   return createOpenAICompatible({ name: "tollkeeper", baseURL: act.base, apiKey: act.key })(act.model);
 }
 
+function checkWords(answer) {
+  assert.ok(answer.text);
+  assert.equal(answer.finishReason, "stop");
+  assert.equal(answer.toolCalls.length, 0);
+}
+
+function checkCall(answer) {
+  assert.equal(answer.finishReason, "tool-calls");
+  assert.equal(answer.toolCalls.length, 1);
+  const call = answer.toolCalls[0];
+  assert.equal(call.toolName, "get_weather");
+  assert.ok(!call.invalid, call.error);
+  weather(call.input);
+}
+
+function usageOf(usage) {
+  assert.equal(usage.totalTokens, usage.inputTokens + usage.outputTokens);
+  return new Usage(usage.inputTokens, usage.outputTokens);
+}
+
 await perform({
   plain,
   streamed,
   "streamed with usage": streamedWithUsage,
   "tool call": toolCall,
+  "tool round trip": toolRoundTrip,
   "image input": imageInput,
-  "wrong key": refused,
-  "unknown model": refused,
-  "insufficient quota": refused,
+  refused,
   cut,
   "broken stream": brokenStream,
 });

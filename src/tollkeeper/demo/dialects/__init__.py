@@ -1,0 +1,1 @@
+"""The wire formats, one room or file for each vendor."""

@@ -1,0 +1,146 @@
+"""A trial of a provider account: small live calls that show what works there, told in words.
+
+Rules of this file
+1. A trial goes the way that calls go: the same vendor, the same connections, the same meter.
+2. What does not work is told with the provider's own reason, and with what to do about it where we know.
+"""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from tollkeeper.core.chat import ChatOrder, read_chat
+from tollkeeper.core.errors import BadRequest
+from tollkeeper.core.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.provider_errors import read_rejection
+from tollkeeper.core.sse import EventSplitter, EventTooLong, data_of
+from tollkeeper.ports import ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
+
+PATIENCE_SECONDS = 60.0
+ANSWER_BYTES_MOST = 1024 * 1024
+# Enough for a model that thinks a little before it speaks.
+ANSWER_TOKENS = 512
+# A red square.
+PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAJ0lEQVR42u3NsQkAAAjAsP7/tF7hIASyp6lTCQQCgUAg"
+    "EAgEgi/BAjLD/C5w/SM9AAAAAElFTkSuQmCC"
+)
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+WEATHER = {"name": "get_weather", "description": "The weather in a city", "parameters": CITY}
+
+# What is tried, and what is asked for it beside the model.
+TRIALS: Mapping[str, Mapping[str, object]] = {
+    "a whole answer": {"messages": [{"role": "user", "content": "Say the word ready."}]},
+    "a streamed answer": {"messages": [{"role": "user", "content": "Say the word ready."}], "stream": True},
+    "a tool call": {
+        "messages": [{"role": "user", "content": "What is the weather in Oslo? Please call the tool."}],
+        "tools": [{"type": "function", "function": WEATHER}],
+        "tool_choice": "required",
+    },
+    "an image": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "Which colour is this?"},
+                    {"type": "image_url", "image_url": {"url": PICTURE}},
+                ],
+            }
+        ]
+    },
+    "JSON by a schema": {
+        "messages": [{"role": "user", "content": "Name a city."}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "city", "strict": True, "schema": CITY}},
+    },
+}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What one trial came to."""
+
+    what: str
+    works: bool
+    told: str
+
+
+class _Failed(Exception):
+    """A trial that did not work; the message says why."""
+
+
+async def try_out(
+    account: ProviderAccount, vendor: Vendor, upstream: Upstream, model_id: str
+) -> AsyncIterator[Finding]:
+    """Each finding as soon as it is made."""
+    for what, asked in TRIALS.items():
+        order = read_chat(msgspec.json.encode({"model": model_id, "max_tokens": ANSWER_TOKENS, **asked}))
+        begun = time.monotonic()
+        try:
+            meter = await _call(order, account, vendor, upstream)
+        except _Failed as problem:
+            yield Finding(what, False, str(problem))
+        else:
+            yield Finding(what, True, _described(meter, time.monotonic() - begun))
+
+
+async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upstream: Upstream) -> Meter:
+    """A meter that has read a good answer to its end."""
+    try:
+        address, headers, body = vendor.chat(order, account, most_output_tokens=ANSWER_TOKENS)
+        answer = await upstream.send(UpstreamRequest(address, headers, body, PATIENCE_SECONDS))
+        try:
+            if answer.status != 200:
+                raise _Failed(_refusal(answer.status, await _read(answer), account))
+            said = await _read(vendor.told(answer, order))
+        finally:
+            await answer.close()
+    except BadRequest as problem:
+        raise _Failed(problem.message) from None
+    except UpstreamFailed as problem:
+        raise _Failed(f"no answer: {problem.failure.value}") from None
+    except NotAnAnswer:
+        raise _Failed("what came is no answer in this vendor's form") from None
+    return _metered(said, streamed=order.stream)
+
+
+async def _read(answer: UpstreamAnswer) -> bytes:
+    said = bytearray()
+    while len(said) < ANSWER_BYTES_MOST and (piece := await answer.read()):
+        said += piece
+    return bytes(said)
+
+
+def _metered(said: bytes, *, streamed: bool) -> Meter:
+    meter = Meter()
+    try:
+        if not streamed:
+            meter.read_whole(said)
+            return meter
+        events = [data for event in EventSplitter().feed(said + b"\n\n") if (data := data_of(event))]
+    except (NotAnAnswer, EventTooLong):
+        raise _Failed("what came is no answer in this vendor's form") from None
+    if {Event.ERROR, Event.MALFORMED} & {meter.read_event(data) for data in events}:
+        raise _Failed("the stream began, and ended with an error")
+    if not meter.finished:
+        raise _Failed("the stream ended without a reason to end")
+    return meter
+
+
+def _refusal(status: int, body: bytes, account: ProviderAccount) -> str:
+    rejection = read_rejection(body, account.secret.reveal())
+    told = f"refused with {status}: {rejection.message}" if rejection.message else f"refused with {status}"
+    if "stream_options" in (rejection.message or ""):
+        told += " (if it knows no stream_options, add it again with --rejects stream_options)"
+    return told
+
+
+def _described(meter: Meter, seconds: float) -> str:
+    reported = meter.reported
+    if reported is None:
+        return f"works in {seconds:.1f} s; it reports no usage, so that calls are charged by our own count"
+    return f"works in {seconds:.1f} s, {reported.input_tokens} tokens in and {reported.output_tokens} out"

@@ -1,0 +1,33 @@
+"""The `azure` vendor: the same protocol at addresses of deployments, with a key and a version of their own."""
+
+from urllib.parse import quote
+
+from tollkeeper.ports import Headers, ProviderAccount
+from tollkeeper.providers.vendors.openai import OpenAI
+
+# The latest that is not a preview.
+API_VERSION = "2024-10-21"
+# Addresses that end so take the name of the deployment in the body, and no version.
+UNVERSIONED = "/openai/v1"
+
+
+class Azure(OpenAI):
+    def chat_address(self, account: ProviderAccount, model_id: str) -> str:
+        base = account.base_url.rstrip("/")
+        if base.endswith(UNVERSIONED):
+            return super().chat_address(account, model_id)
+        deployment = quote(account.name_of(model_id) or model_id, safe="")
+        return f"{base}/openai/deployments/{deployment}/chat/completions?api-version={_version(account)}"
+
+    def models(self, account: ProviderAccount) -> tuple[str, Headers]:
+        base = account.base_url.rstrip("/")
+        if base.endswith(UNVERSIONED):
+            return super().models(account)
+        return f"{base}/openai/models?api-version={_version(account)}", self.credentials(account)
+
+    def credentials(self, account: ProviderAccount) -> Headers:
+        return (("api-key", account.secret.reveal()),)
+
+
+def _version(account: ProviderAccount) -> str:
+    return quote(account.api_version or API_VERSION, safe="")

@@ -1,0 +1,202 @@
+"""Chat requests as our protocol has them, read to the last part: what is translated for other vendors.
+
+Rules of this file
+1. What is read is what a translator needs; what is not read stands in the table of `fields`.
+2. A part of a form that is not here is the caller's to correct: it is refused by its place.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tollkeeper.core.errors import InvalidParameter, MalformedBody, UnsupportedParameter
+
+_PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
+_DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,")
+
+JsonObject = dict[str, Any]
+
+
+class ImageUrl(msgspec.Struct):
+    url: str
+
+
+class InputAudio(msgspec.Struct):
+    data: str
+    format: str
+
+
+class File(msgspec.Struct):
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class Part(msgspec.Struct):
+    """A part of a message. `cache_control` is a vendor's own, and passes where it is known."""
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+    image_url: ImageUrl | None = None
+    input_audio: InputAudio | None = None
+    file: File | None = None
+    cache_control: JsonObject | None = None
+
+
+class FunctionCall(msgspec.Struct):
+    name: str
+    arguments: str = ""
+
+
+class ToolCall(msgspec.Struct):
+    """A call that a model made earlier. `extra_content` is what its vendor wants to see again."""
+
+    id: str = ""
+    function: FunctionCall | None = None
+    extra_content: JsonObject | None = None
+
+
+class Message(msgspec.Struct):
+    role: str
+    content: str | list[Part] | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    # What a model thought, as its vendor wants to see it again.
+    thinking_blocks: list[JsonObject] | None = None
+    # As of a tool call.
+    extra_content: JsonObject | None = None
+
+    @property
+    def parts(self) -> list[tuple[int, Part]]:
+        """The content by place, with a plain text as its one part. Texts of nothing are none."""
+        parts = [Part("text", text=self.content)] if isinstance(self.content, str) else self.content or []
+        return [(at, part) for at, part in enumerate(parts) if part.type not in TEXTS or part.text or part.refusal]
+
+
+class Function(msgspec.Struct):
+    name: str
+    description: str | None = None
+    parameters: JsonObject | None = None
+    strict: bool | None = None
+
+
+class Tool(msgspec.Struct):
+    type: str = "function"
+    function: Function | None = None
+    cache_control: JsonObject | None = None
+
+
+class NamedFunction(msgspec.Struct):
+    name: str
+
+
+class NamedTool(msgspec.Struct):
+    type: str
+    function: NamedFunction | None = None
+
+
+class JsonSchema(msgspec.Struct):
+    schema: JsonObject | None = None
+
+
+class ResponseFormat(msgspec.Struct):
+    type: str
+    json_schema: JsonSchema | None = None
+
+
+class ChatRequest(msgspec.Struct):
+    messages: list[Message]
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    n: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    tools: list[Tool] | None = None
+    tool_choice: str | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    response_format: ResponseFormat | None = None
+    reasoning_effort: str | None = None
+    thinking: JsonObject | None = None
+    cache_control: JsonObject | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The cap of the answer: the newer name's, where both are given."""
+        return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
+
+    @property
+    def stops(self) -> list[str]:
+        return [self.stop] if isinstance(self.stop, str) else self.stop or []
+
+
+TEXTS = ("text", "refusal")
+NOTHING: tuple[object, ...] = (None, [], {})
+SYSTEM_ROLES = frozenset({"system", "developer"})
+
+decode_object = msgspec.json.Decoder(JsonObject).decode
+
+
+def read_request(fields: Mapping[str, Raw]) -> ChatRequest:
+    """Raise InvalidParameter, naming the place."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(fields), type=ChatRequest)
+    except msgspec.ValidationError as problem:
+        place = _PLACE.search(str(problem))
+        if place is None:
+            raise MalformedBody from None
+        raise InvalidParameter(place["place"], "is not of the form that the protocol gives it") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise MalformedBody from None
+
+
+def add(body: JsonObject, name: str, value: object) -> None:
+    """What is not asked for is not sent."""
+    if value not in NOTHING:
+        body[name] = value
+
+
+def written(body: JsonObject) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except RecursionError:
+        raise MalformedBody from None
+
+
+def media_in(data_url: str) -> tuple[str, str] | None:
+    """Kind and base64 text of a data URL; None where it is another address."""
+    found = _DATA_URL.match(data_url)
+    return (found["kind"], data_url[found.end() :]) if found else None
+
+
+def arguments_of(call: FunctionCall, place: str) -> JsonObject:
+    """The arguments of an earlier tool call, which models write as the text of a JSON object."""
+    try:
+        return decode_object(call.arguments) if call.arguments.strip() else {}
+    except (msgspec.MsgspecError, RecursionError):
+        raise InvalidParameter(f"{place}.function.arguments", "must be the text of a JSON object") from None
+
+
+def functions_in(request: ChatRequest) -> list[tuple[Tool, Function]]:
+    """The tools on offer. Raise UnsupportedParameter where one is no function."""
+    functions = []
+    for index, tool in enumerate(request.tools or ()):
+        if tool.type != "function" or tool.function is None:
+            raise UnsupportedParameter(f"tools[{index}]", "this model's provider takes functions only")
+        functions.append((tool, tool.function))
+    return functions
+
+
+def chosen_function(choice: NamedTool) -> str:
+    if choice.type != "function" or choice.function is None:
+        raise UnsupportedParameter("tool_choice", "this model's provider takes auto, none, required, or one function")
+    return choice.function.name

@@ -1,0 +1,58 @@
+"""The `gemini` vendor: the generateContent API."""
+
+import time
+from urllib.parse import quote
+
+from tollkeeper.core.chat import ChatOrder
+from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
+from tollkeeper.providers.vendors.chat_answer import Heading
+from tollkeeper.providers.vendors.chat_request import read_request
+from tollkeeper.providers.vendors.chat_to_gemini import content_request
+from tollkeeper.providers.vendors.fields import Form, fitting
+from tollkeeper.providers.vendors.gemini_to_chat import ContentStream, is_about_the_key, whole_answer
+from tollkeeper.providers.vendors.headers import content_kinds
+from tollkeeper.providers.vendors.translated import TranslatedStream, TranslatedWhole
+
+API_VERSION = "v1beta"
+VERSIONS = ("/v1", "/v1beta", "/v1alpha")
+# The vendor's list of models shows names with it, and its addresses have it already.
+PREFIX = "models/"
+BAD_REQUEST = 400
+UNAUTHORIZED = 401
+
+
+class Gemini:
+    """The `Vendor` port."""
+
+    def chat(
+        self, order: ChatOrder, account: ProviderAccount, *, most_output_tokens: int
+    ) -> tuple[str, Headers, bytes]:
+        request = read_request(fitting(order.fields, Form.GEMINI, account.rejects))
+        model = (account.name_of(order.model) or order.model).removeprefix(PREFIX)
+        method = "streamGenerateContent?alt=sse" if order.stream else "generateContent"
+        address = f"{_base(account)}/models/{quote(model, safe='')}:{method}"
+        return address, (*_credentials(account), *content_kinds(order)), content_request(request, model=model)
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+        heading = Heading("", int(time.time()), order.model)
+        # Read now: what was asked is forgotten before the answer has come.
+        one_tool_call = bytes(order.fields.get("parallel_tool_calls", b"")) == b"false"
+        if order.stream:
+            return TranslatedStream(answer, ContentStream(heading, one_tool_call=one_tool_call))
+        return TranslatedWhole(answer, lambda body: whole_answer(body, heading, one_tool_call=one_tool_call))
+
+    def meaning(self, status: int, body: bytes) -> int:
+        return UNAUTHORIZED if status == BAD_REQUEST and is_about_the_key(body) else status
+
+    def models(self, account: ProviderAccount) -> tuple[str, Headers]:
+        return f"{_base(account)}/models", _credentials(account)
+
+
+def _base(account: ProviderAccount) -> str:
+    """With or without the version in its path, as people write it."""
+    base = account.base_url.rstrip("/")
+    return base if base.endswith(VERSIONS) else f"{base}/{quote(account.api_version or API_VERSION, safe='')}"
+
+
+def _credentials(account: ProviderAccount) -> Headers:
+    return (("x-goog-api-key", account.secret.reveal()),)

@@ -1,0 +1,77 @@
+"""Answers in another vendor's form, heard in our own: the `UpstreamAnswer` port around a translator."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tollkeeper.core.meter import NotAnAnswer
+from tollkeeper.core.sse import EventSplitter, data_of
+from tollkeeper.ports import UpstreamAnswer
+
+WHOLE_BYTES_MOST = 64 * 1024 * 1024
+
+
+class StreamTranslator(Protocol):
+    """Takes the vendor's events one by one. It never raises: what it does not know says nothing, and what cannot be
+    read is an error."""
+
+    def read(self, data: bytes) -> bytes:
+        """Events of our protocol, as many as this one of the vendor's is worth."""
+        ...
+
+    def end(self) -> bytes:
+        """What is left to say when nothing more comes, and nothing was broken off."""
+        ...
+
+
+class TranslatedAnswer:
+    """What both kinds share."""
+
+    def __init__(self, heard: UpstreamAnswer) -> None:
+        self.status = heard.status
+        self._heard = heard
+
+    def header(self, name: str) -> str | None:
+        return self._heard.header(name)
+
+    async def close(self) -> None:
+        await self._heard.close()
+
+
+class TranslatedStream(TranslatedAnswer):
+    def __init__(self, heard: UpstreamAnswer, translator: StreamTranslator) -> None:
+        super().__init__(heard)
+        self._translator = translator
+        self._splitter = EventSplitter()
+        self._has_ended = False
+
+    async def read(self) -> bytes:
+        while piece := await self._heard.read():
+            if told := self._translated(piece):
+                return told
+        if self._has_ended:
+            return b""
+        self._has_ended = True
+        # The end ends the last event as well.
+        return self._translated(b"\n\n") + self._translator.end()
+
+    def _translated(self, piece: bytes) -> bytes:
+        return b"".join(self._translator.read(data) for event in self._splitter.feed(piece) if (data := data_of(event)))
+
+
+class TranslatedWhole(TranslatedAnswer):
+    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes]) -> None:
+        """`translate` raises NotAnAnswer."""
+        super().__init__(heard)
+        self._translate = translate
+        self._is_told = False
+
+    async def read(self) -> bytes:
+        if self._is_told:
+            return b""
+        body = bytearray()
+        while piece := await self._heard.read():
+            body += piece
+            if len(body) > WHOLE_BYTES_MOST:
+                raise NotAnAnswer
+        self._is_told = True
+        return self._translate(bytes(body))

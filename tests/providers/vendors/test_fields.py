@@ -1,0 +1,156 @@
+"""What becomes of each parameter of the protocol, by vendor."""
+
+import json
+
+import pytest
+
+from tests.providers.vendors.builders import an_account, an_order, sent_by
+from tollkeeper.app import VENDORS
+from tollkeeper.core.chat import read_chat
+from tollkeeper.core.errors import UnsupportedParameter
+from tollkeeper.providers.vendors.fields import FIELDS, Form, Verdict
+
+FORMS = {
+    "openai": Form.COMPATIBLE,
+    "azure": Form.COMPATIBLE,
+    "anthropic": Form.ANTHROPIC,
+    "gemini": Form.GEMINI,
+}
+# A value of each parameter that asks for something.
+ASKING: dict[str, object] = {
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "max_tokens": 50,
+    "max_completion_tokens": 50,
+    "stop": "END",
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "top_k": 5,
+    "tools": [{"type": "function", "function": {"name": "f"}}],
+    "tool_choice": "auto",
+    "parallel_tool_calls": False,
+    "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": {"type": "object"}}},
+    "reasoning_effort": "low",
+    "thinking": {"type": "enabled", "budget_tokens": 1024},
+    "cache_control": {"type": "ephemeral"},
+    "n": 2,
+    "seed": 7,
+    "frequency_penalty": 0.5,
+    "presence_penalty": 0.5,
+    "logit_bias": {"50256": -100},
+    "logprobs": True,
+    "top_logprobs": 3,
+    "verbosity": "low",
+    "prediction": {"type": "content", "content": "x"},
+    "user": "u",
+    "safety_identifier": "s",
+    "prompt_cache_key": "k",
+    "prompt_cache_retention": "24h",
+    "functions": [{"name": "f"}],
+    "function_call": "auto",
+    "store": True,
+    "metadata": {"a": "b"},
+    "service_tier": "priority",
+    "web_search_options": {},
+    "audio": {"voice": "alloy", "format": "mp3"},
+    "modalities": ["text", "audio"],
+}
+TABLE = [
+    pytest.param(name, vendor, id=f"{name}, {vendor}")
+    for name in FIELDS.keys() - {"model", "messages"}
+    for vendor in FORMS
+]
+
+
+def test_every_parameter_of_the_table_is_tried() -> None:
+    assert ASKING.keys() == FIELDS.keys() - {"model", "messages"}
+
+
+@pytest.mark.parametrize(("name", "vendor"), TABLE)
+def test_a_parameter_is_taken_left_out_or_refused_by_its_name(name: str, vendor: str) -> None:
+    order, verdict = an_order(**{name: ASKING[name]}), FIELDS[name].in_form(FORMS[vendor]).verdict
+    if verdict is Verdict.REFUSED:
+        with pytest.raises(UnsupportedParameter, match=f"'{name}' cannot be honoured: ") as refusal:
+            sent_by(VENDORS[vendor], order)
+        assert refusal.value.param == name
+        return
+    sent = json.dumps(sent_by(VENDORS[vendor], order))
+    if FORMS[vendor] is Form.COMPATIBLE:
+        assert (f'"{name}"' in sent) is (verdict is Verdict.TAKEN)
+    elif verdict is Verdict.DROPPED:
+        assert sent == json.dumps(sent_by(VENDORS[vendor], an_order()))
+
+
+@pytest.mark.parametrize(("name", "vendor"), TABLE)
+def test_null_asks_for_nothing(name: str, vendor: str) -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], name: None}
+    sent_by(VENDORS[vendor], read_chat(json.dumps(asked).encode()))
+
+
+@pytest.mark.parametrize("vendor", FORMS)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n", 1),
+        ("frequency_penalty", 0),
+        ("presence_penalty", 0.0),
+        ("logit_bias", {}),
+        ("logprobs", False),
+        ("verbosity", "medium"),
+        ("service_tier", "auto"),
+        ("service_tier", "default"),
+        ("modalities", ["text"]),
+        ("store", False),
+    ],
+)
+def test_values_that_ask_for_nothing_are_refused_by_nobody(name: str, value: object, vendor: str) -> None:
+    sent_by(VENDORS[vendor], an_order(**{name: value}))
+
+
+@pytest.mark.parametrize("vendor", FORMS)
+@pytest.mark.parametrize("name", ["service_tier", "web_search_options", "audio", "modalities"])
+def test_nobody_is_sent_what_would_cost_more_than_the_price_says(name: str, vendor: str) -> None:
+    with pytest.raises(UnsupportedParameter):
+        sent_by(VENDORS[vendor], an_order(**{name: ASKING[name]}))
+
+
+@pytest.mark.parametrize("vendor", FORMS)
+def test_nobody_is_asked_to_keep_what_callers_say(vendor: str) -> None:
+    sent = sent_by(VENDORS[vendor], an_order(store=True, metadata={"a": "b"}))
+    assert not {"store", "metadata"} & sent.keys()
+
+
+@pytest.mark.parametrize("vendor", ["openai", "azure"])
+def test_parameters_that_nobody_listed_pass_where_the_protocol_is_spoken(vendor: str) -> None:
+    assert sent_by(VENDORS[vendor], an_order(new_thing={"a": 1}))["new_thing"] == {"a": 1}
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "gemini"])
+def test_parameters_that_nobody_listed_are_refused_where_they_must_be_translated(vendor: str) -> None:
+    with pytest.raises(UnsupportedParameter, match="'new_thing' cannot be honoured: it is not a parameter that can be"):
+        sent_by(VENDORS[vendor], an_order(new_thing={"a": 1}))
+
+
+# What one account does not take, though its vendor does.
+
+
+def test_an_account_that_rejects_stream_options_is_not_sent_any() -> None:
+    account = an_account(rejects=frozenset({"stream_options"}))
+    for asked in (None, {"include_usage": True}, {"include_obfuscation": False}):
+        assert "stream_options" not in sent_by(VENDORS["openai"], an_order(stream=True, stream_options=asked), account)
+
+
+def test_a_cap_goes_by_the_name_that_an_account_knows() -> None:
+    account = an_account(rejects=frozenset({"max_completion_tokens"}))
+    sent = sent_by(VENDORS["openai"], an_order(max_completion_tokens=9), account)
+    assert (sent.get("max_tokens"), sent.get("max_completion_tokens")) == (9, None)
+    sent = sent_by(VENDORS["openai"], an_order(max_completion_tokens=9, max_tokens=8), account)
+    assert (sent.get("max_tokens"), sent.get("max_completion_tokens")) == (8, None)
+
+
+def test_what_an_account_rejects_and_an_answer_would_miss_is_refused() -> None:
+    account = an_account(rejects=frozenset({"tools", "seed", "parallel_tool_calls"}))
+    assert "seed" not in sent_by(VENDORS["openai"], an_order(seed=1), account)
+    assert "parallel_tool_calls" not in sent_by(VENDORS["openai"], an_order(parallel_tool_calls=True), account)
+    with pytest.raises(UnsupportedParameter, match="'tools' cannot be honoured: the provider of this model does not"):
+        sent_by(VENDORS["openai"], an_order(tools=ASKING["tools"]), account)
