@@ -15,6 +15,13 @@ from tollkeeper.ports import Credit, NewModel, NewPrice
 
 ACTOR = "test"
 USUAL_LIMITS = TokenLimits()
+USUAL_PRICE = NewPrice(model=Decimal(1))
+# An output token costs as much as four of input.
+DEAR_OUTPUT = NewPrice(model=Decimal(1), completion=Decimal(4))
+
+
+def a_model_id() -> str:
+    return f"model-{uuid4().hex[:8]}"
 
 
 class Customer(msgspec.Struct, frozen=True):
@@ -74,16 +81,12 @@ class Customers:
         self,
         *,
         only_groups: list[str] | None = None,
-        effective_from: datetime | None = None,
         kind: Kind = Kind.CHAT,
         limits: TokenLimits = USUAL_LIMITS,
-        completion: str = "1",
-        cached: str = "1",
+        price: NewPrice = USUAL_PRICE,
+        model_id: str | None = None,
     ) -> str:
-        model_id = f"model-{uuid4().hex[:8]}"
-        price = NewPrice(
-            model=Decimal(1), completion=Decimal(completion), cached=Decimal(cached), effective_from=effective_from
-        )
+        model_id = model_id or a_model_id()
         await self.desk.catalog.add_model(
             NewModel(id=model_id, kind=kind, price=price, limits=limits, only_groups=only_groups), actor=ACTOR
         )

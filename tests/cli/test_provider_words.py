@@ -161,7 +161,7 @@ def test_no_other_wire_format_is_spoken() -> None:
 
 
 def test_an_account_can_be_said_to_reject_what_it_could_do_without() -> None:
-    check_rejects(["stream_options", "seed", "max_tokens", "adaptive_thinking"])
+    check_rejects(["stream_options", "seed", "max_tokens", "temperature"])
     for name in ("messages", "model", "stream", "nonsense"):
         with pytest.raises(BadDescription, match=f"'{name}' is not a parameter that an account can be said to reject"):
             check_rejects([name])

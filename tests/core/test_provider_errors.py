@@ -99,6 +99,11 @@ def test_what_concerns_the_caller_comes_through_unchanged(message: str, param: s
 
 # What is left out, and what of it must not be seen.
 OURS = {
+    "workspace": ("The workspace wrkspc_011CZkZaBF1tNoB5 has no access.", "011CZ"),
+    "organisation by uuid": ("The organisation 8f14e45f-ceea-467f-a9a1-0b1c2d3e4f5a is over its limit.", "8f14"),
+    "project by number": ("Quota exceeded for project 123456789012.", "123456"),
+    "project by path": ("The model projects/our-project-7/locations/x is unknown.", "our-project"),
+    "google's key": ("The key AIzaSyD4nQx8Zr1LmN0pWk was refused.", "SyD4"),
     "key": ("Incorrect API key provided: sk-T3vQx8Zr1LmN0pWk.", "T3vQ"),
     "key of a project": ("Incorrect API key provided: sk-proj-T3vQ_x8Zr-1LmN.", "T3vQ"),
     "key in stars": ("Incorrect API key provided: sk-proj-********************Gh12.", "Gh12"),

@@ -6,7 +6,7 @@ from openai import OpenAI
 from tests.chat import PATH, chat, chunks, error_in, events, order, receipt_of, words
 from tests.client import ask
 from tests.conftest import PROVIDER_KEY
-from tests.customers import Customers
+from tests.customers import DEAR_OUTPUT, Customers
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.quote import TokenLimits
@@ -26,7 +26,7 @@ async def a_customer_of(
 ) -> tuple[str, str]:
     """A key with quota, and a model that the node has heard of."""
     customer = await townsfolk.a_customer(usd=usd, quota_usd=quota_usd)
-    model = await townsfolk.a_model(completion="4")
+    model = await townsfolk.a_model(price=DEAR_OUTPUT)
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     return customer.key, model
 

@@ -12,7 +12,7 @@ import pytest
 from tests.chat import chat, chunks, error_in, receipt_of, words
 from tests.client import Answer, ask
 from tests.conftest import ADDRESSES, Stores, variables
-from tests.customers import ACTOR, Customer, Customers
+from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import office, opened
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.pool import Place
@@ -52,7 +52,7 @@ class Circle:
 
     async def a_line(self, *order: str, names: Mapping[str, str] | None = None, key: str = KEY) -> "Line":
         """A model of its own, served by these simulators' accounts, each to be asked before the next; and a caller."""
-        model = await self.customers.a_model()
+        model = a_model_id()
         accounts = [f"{simulator}-{uuid4().hex[:8]}" for simulator in order]
         for tier, (simulator, name) in enumerate(zip(order, accounts, strict=True), start=1):
             account = NewProviderAccount(
@@ -64,6 +64,8 @@ class Circle:
                 models={model: (names or {}).get(simulator, model)},
             )
             await self.customers.desk.providers.add(account, actor=ACTOR)
+        # Last: a node that knows the model has heard of its accounts too.
+        await self.customers.a_model(model_id=model)
         line = Line(model, accounts, await self.customers.a_customer())
         wait_until(lambda: self.node_knows(line), within_seconds=20)
         return line

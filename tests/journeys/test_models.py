@@ -2,12 +2,14 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 from openai import OpenAI
 
 from tests.client import ask
 from tests.customers import ACTOR, Customers
+from tollkeeper.ports import NewPrice
 from tools.node import Node
 from tools.services.process import wait_until
 
@@ -41,7 +43,9 @@ async def test_a_new_model_is_listed_without_a_restart(node: Node, townsfolk: Cu
 async def test_only_what_the_key_may_use_is_listed(node: Node, townsfolk: Customers) -> None:
     for_all = await townsfolk.a_model()
     for_few = await townsfolk.a_model(only_groups=["restricted"])
-    tomorrow = await townsfolk.a_model(effective_from=datetime.now(UTC) + timedelta(days=1))
+    tomorrow = await townsfolk.a_model(
+        price=NewPrice(model=Decimal(1), effective_from=datetime.now(UTC) + timedelta(days=1))
+    )
     ordinary = await townsfolk.a_customer()
     restricted = await townsfolk.a_customer(group="restricted")
     picky = await townsfolk.a_customer(group="restricted", only_models=[for_few, tomorrow])

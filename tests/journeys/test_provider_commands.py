@@ -102,9 +102,11 @@ def test_a_trial_says_in_words_what_works(own: dict[str, str], provider: Simulat
     assert add(own, "first", base, "--vendor", vendor, "--model", "large=theirs").returncode == 0
     tested = tollkeeper(own, "provider", "test", "first")
     assert tested.returncode == 0, tested.stderr
-    _, heading, *findings = tested.stdout.splitlines()
+    _, heading, *findings, schema = tested.stdout.splitlines()
     assert heading == "Small calls of large, at the provider's price:"
-    kinds = ["a whole answer", "a streamed answer", "a tool call", "an image", "JSON by a schema"]
+    # The simulator answers in words, whatever is asked for.
+    assert schema == "  ✗ JSON by a schema: an answer came, but it is not the JSON that was asked for"
+    kinds = ["a whole answer", "a streamed answer", "a tool call", "an image"]
     for kind, finding in zip(kinds, findings, strict=True):
         assert re.fullmatch(rf"  ✓ {kind}: works in \d+\.\d s, \d+ tokens in and \d+ out", finding), finding
 
@@ -118,6 +120,18 @@ def test_a_trial_tells_why_something_does_not_work(own: dict[str, str], provider
     assert "✓ a streamed answer: works" in tested.stdout
     assert "✗ a tool call: The parameter 'tools' cannot be honoured: the provider of this model does" in tested.stdout
     assert "✗ JSON by a schema: The parameter 'response_format' cannot be honoured" in tested.stdout
+
+
+def test_what_a_trial_found_can_be_set(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "first", provider.base).returncode == 0
+    told = tollkeeper(own, "provider", "set", "first", "--rejects", "tools", "--api-version", "2025-01-01")
+    assert told.stdout == "provider account first is set\n"
+    without = tollkeeper(own, "provider", "test", "first", "--model", "large").stdout
+    assert "✗ a tool call: The parameter 'tools' cannot be honoured" in without
+    assert tollkeeper(own, "provider", "set", "first", "--rejects", "none").returncode == 0
+    assert "✓ a tool call: works" in tollkeeper(own, "provider", "test", "first", "--model", "large").stdout
+    unknown = tollkeeper(own, "provider", "set", "nobody", "--rejects", "tools")
+    assert (unknown.returncode, "There is no provider account 'nobody'." in unknown.stderr) == (1, True)
 
 
 async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], provider: Simulator) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.chat import chat, listening, order, read_until, receipt_of
 from tests.client import ask
-from tests.customers import Customers
+from tests.customers import DEAR_OUTPUT, Customers
 from tollkeeper.storage.receipts import SqlReceipts
 from tools.node import Node, tollkeeper
 from tools.services.process import wait_until
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("simulator")
 async def test_a_finished_call_is_explained_to_its_owner_and_to_nobody_else(
     town: tuple[dict[str, str], Customers], node: Node, townsfolk: Customers, receipts: SqlReceipts
 ) -> None:
-    customer, model = await townsfolk.a_customer(), await townsfolk.a_model(completion="4")
+    customer, model = await townsfolk.a_customer(), await townsfolk.a_model(price=DEAR_OUTPUT)
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     answer = chat(node, customer.key, model, "a canary [[tokens=6 cached=2]]")
     request_id = answer.headers["x-request-id"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -11,13 +12,13 @@ import pytest
 from tests.chat import chat, chunks, error_in, listening, order, read_until, receipt_of, words
 from tests.client import Answer, ask
 from tests.conftest import Stores, variables
-from tests.customers import ACTOR, Customer, Customers
+from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import VENDORS, office, opened
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.pool import Place
 from tollkeeper.core.receipt import Receipt
 from tollkeeper.demo.speech import text_of
-from tollkeeper.ports import NewProviderAccount
+from tollkeeper.ports import NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.receipts import SqlReceipts
@@ -30,6 +31,7 @@ UNITS = 1_000_000
 # Prices of a model here: an output token is 4 input tokens, a cached one a quarter of one.
 OUTPUT = 4
 CACHED_PART = 4
+PRICE = NewPrice(model=Decimal(1), completion=Decimal(OUTPUT), cached=1 / Decimal(CACHED_PART))
 TRANSLATED = ("anthropic", "gemini")
 # The vendor's own name of a model.
 THEIRS = {"openai": "gpt-9", "azure": "our-deployment", "anthropic": "claude-opus-5", "gemini": "gemini-3-pro"}
@@ -40,6 +42,9 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
+
+
+FIRST = Place()
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -60,8 +65,11 @@ class Market:
         self.node = node
         self.simulator: Simulator
 
-    async def a_line(self, *vendors: str, key: str = KEY, rejects: frozenset[str] = frozenset()) -> Line:
-        model = await self.customers.a_model(completion=str(OUTPUT), cached=str(1 / CACHED_PART))
+    async def a_line(
+        self, *vendors: str, key: str = KEY, rejects: frozenset[str] = frozenset(), place: Place = FIRST
+    ) -> Line:
+        """`key` and `place` are of the first account."""
+        model = a_model_id()
         names = [f"{vendor}-{uuid4().hex[:8]}" for vendor in vendors]
         for tier, (vendor, name) in enumerate(zip(vendors, names, strict=True), start=1):
             base = self.simulator.base
@@ -70,11 +78,13 @@ class Market:
                 vendor=vendor,
                 base_url=base if vendor == "openai" else base.removesuffix("/v1"),
                 secret=key if tier == 1 else KEY,
-                place=Place(tier=tier),
+                place=place if tier == 1 else Place(tier=tier),
                 models={model: THEIRS[vendor]},
                 rejects=rejects,
             )
             await self.customers.desk.providers.add(account, actor=ACTOR)
+        # Last: a node that knows the model has heard of its accounts too.
+        await self.customers.a_model(model_id=model, price=PRICE)
         line = Line(model, names, await self.customers.a_customer())
         wait_until(lambda: line.model in ask(self.node, "/v1/models", key=line.customer.key).text.decode())
         return line
@@ -321,3 +331,18 @@ async def test_an_account_that_rejects_stream_options_is_charged_by_our_count(ma
     assert receipt.usage_source is UsageSource.COUNTED
     assert receipt.usage.output_tokens == 20
     assert receipt.charged == price_of(market.truth(answer))
+
+
+async def test_a_refused_parameter_uses_up_nobodys_limits(market: Market) -> None:
+    line = await market.a_line("anthropic", place=Place(requests_per_minute=1))
+    for _ in range(3):
+        assert market.chat(line, "Hi", logit_bias={"1": 5}).status == 400
+    assert market.chat(line, "Hi [[tokens=2]]").status == 200
+
+
+async def test_who_could_do_it_and_is_busy_is_waited_for(market: Market) -> None:
+    """A refusal by name would tell the caller to give up."""
+    line = await market.a_line("openai", "anthropic", place=Place(requests_per_minute=1))
+    assert market.chat(line, "Hi [[tokens=2]]").status == 200
+    answer = market.chat(line, "Hi [[tokens=2]]", logit_bias={"1": 5})
+    assert (answer.status, answer.json["error"]["code"]) == (503, "provider_unavailable")

@@ -39,7 +39,8 @@ def a_pool(*accounts: ProviderAccount, time: Time | None = None, share: int = 1)
 
 
 async def seat_at(pool: LivePool, *tried: int, model: str = "m") -> LiveSeat | None:
-    return await pool.take_seat(model, tokens=10, tried=tried)
+    account = await pool.choose(model, tried=tried)
+    return None if account is None else pool.seat(account, tokens=10)
 
 
 async def seated(pool: LivePool) -> LiveSeat:
@@ -163,3 +164,35 @@ async def test_only_one_call_at_a_time_tries_whether_an_account_is_back() -> Non
     assert await seat_at(pool) is None
     trial.succeed(0.1)
     assert await seat_at(pool) is not None
+
+
+async def test_an_account_that_is_only_looked_at_is_not_given_anything() -> None:
+    """Its limits are not used up by calls that it is never sent."""
+    pool, _ = a_pool(an_account(1, place=Place(requests_per_minute=1, concurrency=1)))
+    for _ in range(5):
+        assert await pool.choose("m") is not None
+    assert await seat_at(pool) is not None
+    assert await pool.choose("m") is None
+
+
+async def test_accounts_that_cannot_do_what_is_asked_are_passed_over() -> None:
+    plain = an_account(1, place=Place(tier=1), rejects=frozenset({"tools"}))
+    other = an_account(2, place=Place(tier=2))
+    pool, _ = a_pool(plain, other)
+    first = await pool.choose("m")
+    assert first is not None
+    assert first.id == 1
+    second = await pool.choose("m", unfit={first.speech})
+    assert second is not None
+    assert second.id == 2
+    assert await pool.choose("m", unfit={first.speech, second.speech}) is None
+    assert pool.serves("m", unfit={first.speech})
+    assert not pool.serves("m", unfit={first.speech, second.speech})
+
+
+async def test_an_account_that_is_out_still_serves() -> None:
+    """Whether a call could be served at all is another question than whether it can be now."""
+    pool, _ = a_pool(an_account(1, place=Place(concurrency=1)))
+    assert await seat_at(pool) is not None
+    assert await pool.choose("m") is None
+    assert pool.serves("m", unfit=())

@@ -1,4 +1,4 @@
-"""Provider accounts: `provider add`, `list`, `pause`, `drain`, `resume`, `test`."""
+"""Provider accounts: `provider add`, `list`, `set`, `pause`, `drain`, `resume`, `test`."""
 
 import asyncio
 import sys
@@ -30,6 +30,13 @@ MOST = 2**31 - 1
 
 provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
 
+Rejects = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PARAMETER", help="A parameter that it does not take, as stream_options; repeat it."),
+]
+ApiVersion = Annotated[
+    str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider account's name.")]
 
 
@@ -58,13 +65,8 @@ def add(
         typer.Option(metavar="OUR=THEIRS", help="A model it serves, and its name there; repeat it. Without: all."),
     ] = None,
     cost: Annotated[str, typer.Option(help="What it costs us, as a part of the list price.")] = "1",
-    rejects: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PARAMETER", help="A parameter that it does not take, as stream_options; repeat it."),
-    ] = None,
-    api_version: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
-    ] = None,
+    rejects: Rejects = None,
+    api_version: ApiVersion = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
 ) -> None:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
@@ -112,6 +114,26 @@ def list_all() -> None:
     for standing in asyncio.run(work()):
         table.add_row(*map(Text, _line(standing)))
     show(table)
+
+
+@provider_app.command("set")
+def set_form(name: Name, rejects: Rejects = None, api_version: ApiVersion = None) -> None:
+    """Set what it does not take (all of it: --rejects none takes everything), or its version of the interface."""
+    refused = None if rejects is None else [parameter for parameter in rejects if parameter != "none"]
+    try:
+        check_rejects(refused or ())
+        check_api_version(api_version)
+    except BadDescription as problem:
+        complain(str(problem))
+        raise typer.Exit(1) from None
+
+    async def work() -> None:
+        async with office(settings_or_complain()) as desk:
+            given = None if refused is None else frozenset(refused)
+            await desk.providers.set_form(name, rejects=given, api_version=api_version, actor=desk.actor)
+
+    asyncio.run(work())
+    say(f"provider account {name} is set")
 
 
 @provider_app.command("pause")

@@ -27,6 +27,8 @@ FULLY_READ_BYTES_MOST = 1024 * 1024
 # The vendor's own framing: each message, and the beginning of the answer.
 MESSAGE_TOKENS = 3
 ANSWER_TOKENS = 3
+# Efforts that are none.
+NO_EFFORT = frozenset({b"null", b'"none"', b'"minimal"'})
 # Kinds of content parts that are text, each in a field of its own name.
 TEXT_PARTS = ("text", "refusal")
 
@@ -125,6 +127,14 @@ class ChatOrder(msgspec.Struct, kw_only=True):
     texts: tuple[str, ...]
     fields: Mapping[str, Raw]
     body: bytes
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the caller asks the model to think before it speaks, as protocol or vendor have it."""
+        effort, thinking = self.fields.get("reasoning_effort"), self.fields.get("thinking")
+        if thinking is not None and bytes(thinking) != b"null":
+            return b'"disabled"' not in bytes(thinking)
+        return effort is not None and bytes(effort) not in NO_EFFORT
 
     @property
     def characters(self) -> int:

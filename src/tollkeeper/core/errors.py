@@ -23,6 +23,8 @@ Rules of this file
 import inspect
 from typing import ClassVar
 
+PARAM_CHARACTERS_MOST = 100
+
 
 class GatewayError(Exception):
     """The call could not be served."""
@@ -90,7 +92,8 @@ class UnsupportedParameter(BadRequest):
     code = "unsupported_parameter"
 
     def __init__(self, param: str, because: str) -> None:
-        super().__init__(f"The parameter '{param}' cannot be honoured: {because}. Nothing was charged.", param=param)
+        shown = param[:PARAM_CHARACTERS_MOST]
+        super().__init__(f"The parameter '{shown}' cannot be honoured: {because}. Nothing was charged.", param=shown)
 
 
 class CompressedBody(BadRequest):

@@ -16,7 +16,9 @@ _IDS = r"\b(?:key|org|proj|user|asst|acct|req)[-_](?=[\w-]{0,64}(?:\d|(?-i:[A-Z]
 _PLACES = r"https?://\S+|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"
 _HOSTS = r"\b[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:com|net|org|io|ai|dev|cloud|internal|local)\b"
 _IP_V4 = r"\b(?:\d{1,3}\.){3}\d{1,3}\b"
-_OURS = re.compile(f"{_KEYS}|{_IDS}|{_PLACES}|{_HOSTS}|{_IP_V4}", re.IGNORECASE)
+_PROJECTS = r"\bAIza[\w-]{8,}|\bwrkspc_\w+|\bprojects?[ /]\d{6,}|\bprojects/[\w-]+"
+_UUIDS = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+_OURS = re.compile(f"{_KEYS}|{_IDS}|{_PROJECTS}|{_UUIDS}|{_PLACES}|{_HOSTS}|{_IP_V4}", re.IGNORECASE)
 _PERHAPS_IP_V6 = re.compile(r"[0-9a-fA-F:.]{3,64}")
 _CODE = re.compile(r"[a-z][a-z0-9_]{1,63}")
 _PARAM = re.compile(r"[\w.\[\]-]{1,64}")

@@ -29,13 +29,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     max_output_tokens: int | None = None
     n: int = 1
+    # The caller asks the model to think before it speaks.
+    thinks: bool = False
 
 
 def expected(ask: Ask, limits: TokenLimits) -> Usage:
     """The usage that a hold must cover."""
     if ask.max_output_tokens is not None:
         each = min(ask.max_output_tokens, limits.max_output_tokens)
-    elif limits.hidden_reasoning:
+    elif limits.hidden_reasoning or ask.thinks:
         each = limits.max_output_tokens
     else:
         each = min(limits.hold_output_tokens, limits.max_output_tokens)

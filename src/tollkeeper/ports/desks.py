@@ -152,6 +152,10 @@ class ProviderStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 class ProviderDesk(Protocol):
     async def add(self, account: NewProviderAccount, *, actor: str) -> int: ...
+    async def set_form(self, name: str, *, rejects: frozenset[str] | None, api_version: str | None, actor: str) -> None:
+        """What it does not take, and its version of the interface; None leaves one as it is. Raise NotOnFile."""
+        ...
+
     async def set_state(self, name: str, state: ProviderState, *, actor: str) -> bool:
         """Whether that was news. Raise NotOnFile for an unknown one."""
         ...

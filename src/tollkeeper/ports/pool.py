@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from tollkeeper.core.health import Trouble
-from tollkeeper.ports.upstream import ProviderAccount
+from tollkeeper.ports.upstream import ProviderAccount, Speech
 
 
 class Seat(Protocol):
@@ -28,8 +28,19 @@ class Seat(Protocol):
 
 
 class Pool(Protocol):
-    async def take_seat(self, model_id: str, *, tokens: int, tried: Collection[int]) -> Seat | None:
-        """A seat at an account that serves the model, takes calls, and was not tried yet; None where there is none."""
+    async def choose(
+        self, model_id: str, *, tried: Collection[int] = (), unfit: Collection[Speech] = ()
+    ) -> ProviderAccount | None:
+        """An account that serves the model, takes calls, was not tried yet, and does not speak what is `unfit` for the
+        order; None where there is none now."""
+        ...
+
+    def seat(self, account: ProviderAccount, *, tokens: int) -> Seat:
+        """A place for a call at the account just chosen."""
+        ...
+
+    def serves(self, model_id: str, *, unfit: Collection[Speech]) -> bool:
+        """Whether an account that is fit serves the model, however it is doing just now."""
         ...
 
     def may_try_again(self) -> bool:

@@ -12,6 +12,8 @@ from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.settings import Secret
 
 Headers = tuple[tuple[str, str], ...]
+# What an account can be asked: its vendor, and the parameters that it does not take.
+Speech = tuple[str, frozenset[str]]
 
 
 class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +35,10 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     rejects: frozenset[str] = frozenset()
     # The version of the vendor's interface to ask for; None where the vendor's usual one will do.
     api_version: str | None = None
+
+    @property
+    def speech(self) -> Speech:
+        return self.vendor, self.rejects
 
     def name_of(self, model_id: str) -> str | None:
         """What the provider calls a model; None where this account does not serve it."""

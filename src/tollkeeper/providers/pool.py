@@ -13,7 +13,7 @@ import msgspec
 from tollkeeper.core.health import BUSY_SECONDS_MOST, Health, Trouble
 from tollkeeper.core.pool import Place, RetryBudget, Tier, choose, tiers
 from tollkeeper.ports.pool import PoolNews
-from tollkeeper.ports.upstream import ProviderAccount, ProviderAccounts
+from tollkeeper.ports.upstream import ProviderAccount, ProviderAccounts, Speech
 
 # A call that ends without a byte after so long has told something of its account after all.
 SILENT_SECONDS = 30.0
@@ -48,22 +48,33 @@ class LivePool:
         self.tell: Callable[[bytes], None] = lambda _: None
         self.suspend: Callable[[int, str], None] = lambda *_: None
 
-    async def take_seat(self, model_id: str, *, tokens: int, tried: Collection[int]) -> "LiveSeat | None":
+    async def choose(
+        self, model_id: str, *, tried: Collection[int] = (), unfit: Collection[Speech] = ()
+    ) -> ProviderAccount | None:
         snapshot = await self._accounts.all()
         if snapshot is not self._snapshot:
             self._learn(snapshot)
-        if not tried:
+        if not (tried or unfit):
             self._budget.earn()
         now, share = self._now(), self._share()
 
         def may_take(account_id: int, place: Place) -> bool:
-            return account_id not in tried and self._health[account_id].takes_calls(place, now, share)
+            if account_id in tried or (unfit and self._by_id[account_id].speech in unfit):
+                return False
+            return self._health[account_id].takes_calls(place, now, share)
 
         chosen = choose(self._tiers_for(model_id), may_take, lambda id_: self._health[id_].burden(now), self._chance)
-        if chosen is None:
-            return None
-        health = self._health[chosen]
-        return LiveSeat(self, self._by_id[chosen], health, health.begin(tokens, now), now)
+        return None if chosen is None else self._by_id[chosen]
+
+    def seat(self, account: ProviderAccount, *, tokens: int) -> "LiveSeat":
+        now, health = self._now(), self._health[account.id]
+        return LiveSeat(self, account, health, health.begin(tokens, now), now)
+
+    def serves(self, model_id: str, *, unfit: Collection[Speech]) -> bool:
+        return any(
+            account.takes_calls and account.speech not in unfit and account.name_of(model_id) is not None
+            for account in self._snapshot
+        )
 
     def may_try_again(self) -> bool:
         return self._budget.spend()

@@ -6,7 +6,7 @@ Rules of this file
 """
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
@@ -73,23 +73,46 @@ class _Failed(Exception):
     """A trial that did not work; the message says why."""
 
 
+class _Message(msgspec.Struct):
+    content: str | None = None
+    tool_calls: list[object] | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+
+
+class _Whole(msgspec.Struct):
+    choices: list[_Choice]
+
+
+class _Heard(msgspec.Struct):
+    """An answer: what is known of its usage, and what it says."""
+
+    meter: Meter
+    message: _Message
+
+
 async def try_out(
     account: ProviderAccount, vendor: Vendor, upstream: Upstream, model_id: str
 ) -> AsyncIterator[Finding]:
     """Each finding as soon as it is made."""
     for what, asked in TRIALS.items():
-        order = read_chat(msgspec.json.encode({"model": model_id, "max_tokens": ANSWER_TOKENS, **asked}))
+        order = read_chat(msgspec.json.encode({"model": model_id, "max_completion_tokens": ANSWER_TOKENS, **asked}))
         begun = time.monotonic()
         try:
-            meter = await _call(order, account, vendor, upstream)
-        except _Failed as problem:
-            yield Finding(what, False, str(problem))
+            heard = await _call(order, account, vendor, upstream)
+            look = LOOKS.get(what)
+            if look is not None and (problem := look(heard)):
+                raise _Failed(problem)
+        except _Failed as failed:
+            yield Finding(what, False, _printable(str(failed)))
         else:
-            yield Finding(what, True, _described(meter, time.monotonic() - begun))
+            yield Finding(what, True, _described(heard.meter, time.monotonic() - begun))
 
 
-async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upstream: Upstream) -> Meter:
-    """A meter that has read a good answer to its end."""
+async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upstream: Upstream) -> "_Heard":
+    """A good answer, heard to its end."""
     try:
         address, headers, body = vendor.chat(order, account, most_output_tokens=ANSWER_TOKENS)
         answer = await upstream.send(UpstreamRequest(address, headers, body, PATIENCE_SECONDS))
@@ -103,9 +126,9 @@ async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upst
         raise _Failed(problem.message) from None
     except UpstreamFailed as problem:
         raise _Failed(f"no answer: {problem.failure.value}") from None
-    except NotAnAnswer:
+    except (NotAnAnswer, EventTooLong):
         raise _Failed("what came is no answer in this vendor's form") from None
-    return _metered(said, streamed=order.stream)
+    return _heard(said, streamed=order.stream)
 
 
 async def _read(answer: UpstreamAnswer) -> bytes:
@@ -115,28 +138,56 @@ async def _read(answer: UpstreamAnswer) -> bytes:
     return bytes(said)
 
 
-def _metered(said: bytes, *, streamed: bool) -> Meter:
+def _heard(said: bytes, *, streamed: bool) -> "_Heard":
     meter = Meter()
-    try:
-        if not streamed:
+    if not streamed:
+        try:
             meter.read_whole(said)
-            return meter
-        events = [data for event in EventSplitter().feed(said + b"\n\n") if (data := data_of(event))]
-    except (NotAnAnswer, EventTooLong):
-        raise _Failed("what came is no answer in this vendor's form") from None
+        except NotAnAnswer:
+            raise _Failed("what came is no answer in this vendor's form") from None
+        return _Heard(meter, _message(said))
+    events = [data for event in EventSplitter().feed(said + b"\n\n") if (data := data_of(event))]
     if {Event.ERROR, Event.MALFORMED} & {meter.read_event(data) for data in events}:
         raise _Failed("the stream began, and ended with an error")
     if not meter.finished:
         raise _Failed("the stream ended without a reason to end")
-    return meter
+    return _Heard(meter, _Message())
+
+
+def _message(said: bytes) -> _Message:
+    try:
+        return msgspec.json.decode(said, type=_Whole).choices[0].message
+    except (msgspec.MsgspecError, IndexError):
+        return _Message()
+
+
+def _has_called(heard: "_Heard") -> str | None:
+    return None if heard.message.tool_calls else "an answer came, but it calls no tool"
+
+
+def _has_json(heard: "_Heard") -> str | None:
+    try:
+        msgspec.json.decode(heard.message.content or "", type=dict[str, object])
+    except msgspec.MsgspecError:
+        return "an answer came, but it is not the JSON that was asked for"
+    return None
+
+
+# What an answer must show beside being one; what is wrong, where something is.
+LOOKS: Mapping[str, Callable[["_Heard"], str | None]] = {"a tool call": _has_called, "JSON by a schema": _has_json}
 
 
 def _refusal(status: int, body: bytes, account: ProviderAccount) -> str:
     rejection = read_rejection(body, account.secret.reveal())
     told = f"refused with {status}: {rejection.message}" if rejection.message else f"refused with {status}"
     if "stream_options" in (rejection.message or ""):
-        told += " (if it knows no stream_options, add it again with --rejects stream_options)"
+        told += f" (if it knows no such thing: tollkeeper provider set {account.name} --rejects stream_options)"
     return told
+
+
+def _printable(told: str) -> str:
+    """Without what a terminal would take for commands."""
+    return "".join(letter if letter.isprintable() else " " for letter in told)
 
 
 def _described(meter: Meter, seconds: float) -> str:

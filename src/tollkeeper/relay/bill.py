@@ -93,7 +93,7 @@ class Bill:
     @property
     def drained_when_client_leaves(self) -> bool:
         """What a model thinks without saying is known only from the report at the end of its answer."""
-        return self._offer.model.limits.hidden_reasoning
+        return self._offer.model.limits.hidden_reasoning or self._ask.thinks
 
     async def hold(self) -> None:
         order = HoldOrder(
@@ -164,7 +164,8 @@ class Bill:
         else:
             so_far = meter.so_far
             told = so_far if so_far and plausible(so_far, most_tokens) else Usage(self._ask.input_tokens)
-            counted = Usage(told.input_tokens, output_tokens, told.cached_tokens)
+            # What was thought before it was spoken is known from such reports alone.
+            counted = Usage(told.input_tokens, max(output_tokens, told.output_tokens), told.cached_tokens)
             seen = Seen(reported=reported, counted=counted)
         due = charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
         if ending is Ending.QUOTA_RAN_OUT:

@@ -36,7 +36,7 @@ async def read_ask(order: ChatOrder, model: Model, counter: InputCounter) -> Ask
     """What of an order decides how much is held. Its texts are not needed after that."""
     input_tokens = await counter.count(order, part_tokens=model.limits.hold_part_tokens)
     order.texts = ()
-    return Ask(input_tokens=input_tokens, max_output_tokens=order.max_output_tokens, n=order.n)
+    return Ask(input_tokens=input_tokens, max_output_tokens=order.max_output_tokens, n=order.n, thinks=order.thinks)
 
 
 def count_for_a_while(texts: Iterable[str]) -> int:

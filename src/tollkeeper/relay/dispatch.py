@@ -22,7 +22,16 @@ from tollkeeper.core.health import Trouble, trouble_of
 from tollkeeper.core.meter import NotAnAnswer
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.core.provider_errors import read_rejection
-from tollkeeper.ports import Failure, Headers, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
+from tollkeeper.ports import (
+    Failure,
+    Headers,
+    Speech,
+    Upstream,
+    UpstreamAnswer,
+    UpstreamFailed,
+    UpstreamRequest,
+    Vendor,
+)
 from tollkeeper.ports.pool import Pool, Seat
 
 LOOP_HEADER = "x-tollkeeper-loop"
@@ -32,8 +41,6 @@ REJECTION_BYTES_MOST = 64 * 1024
 REJECTION_SECONDS = 5.0
 RETRY_AFTER_SECONDS_MOST = 60
 BACKOFF_SECONDS = 0.02
-# Accounts that cannot do what is asked are passed over, and so many tell that none can.
-UNFIT_ACCOUNTS_MOST = 8
 
 Take = Callable[[UpstreamAnswer], Awaitable[bytes]]
 
@@ -156,29 +163,22 @@ class Dispatcher:
             errand = another
 
     async def _find_seat(self, order: ChatOrder, journey: Journey, tried: set[int]) -> "_Errand | None":
-        """A seat at an account that can do what is asked, and what to send there. Where none can, and none was asked
-        before, raise what stands against it."""
+        """A seat at an account that can do what is asked, and what to send there. Raise what stands against the order
+        where nobody who serves the model could do it."""
         refusal: BadRequest | None = None
-        for _ in range(UNFIT_ACCOUNTS_MOST):
-            seat = await self._pool.take_seat(order.model, tokens=journey.tokens, tried=tried)
-            if seat is None:
-                break
-            account = seat.account
-            tried.add(account.id)
+        unfit: set[Speech] = set()
+        while (account := await self._pool.choose(order.model, tried=tried, unfit=unfit)) is not None:
             vendor = self._vendors[account.vendor]
-            errand = None
             try:
                 request = vendor.chat(order, account, most_output_tokens=journey.most_output_tokens)
-                errand = _Errand(seat, vendor, *request)
             except BadRequest as problem:
                 # Nothing was sent. An account of another vendor may know how.
                 refusal = problem
-            finally:
-                if errand is None:
-                    seat.leave()
-            if errand is not None:
-                return errand
-        if refusal is not None and not journey.attempts:
+                unfit.add(account.speech)
+                continue
+            tried.add(account.id)
+            return _Errand(self._pool.seat(account, tokens=journey.tokens), vendor, *request)
+        if refusal is not None and not journey.attempts and not self._pool.serves(order.model, unfit=unfit):
             raise refusal
         return None
 

@@ -32,6 +32,10 @@ insert into provider_account (name, vendor, base_url, key_envelope, tier, weight
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13) returning id
 """
 
+SET_FORM = """
+update provider_account set rejects = coalesce($2, rejects), api_version = coalesce($3, api_version)
+where name = $1 returning id
+"""
 SET_STATE = "update provider_account set state = $2 where name = $1"
 
 # Every attempt of the day, once. A refusal of what the caller sent (400, 413, 422) is no failure of the account. What a
@@ -90,6 +94,15 @@ class SqlProviderDesk:
             await audit(connection, actor, "provider.add", f"provider_account:{account.name}", detail)
         await self._nudges.send()
         return account_id
+
+    async def set_form(self, name: str, *, rejects: frozenset[str] | None, api_version: str | None, actor: str) -> None:
+        async with self._database.transaction() as connection:
+            given = None if rejects is None else sorted(rejects)
+            if await connection.fetchval(SET_FORM, name, given, api_version) is None:
+                raise NotOnFile(f"There is no provider account '{name}'.")
+            detail = {"rejects": given, "api_version": api_version}
+            await audit(connection, actor, "provider.set_form", f"provider_account:{name}", detail)
+        await self._nudges.send()
 
     async def set_state(self, name: str, state: ProviderState, *, actor: str) -> bool:
         async with self._database.transaction() as connection:

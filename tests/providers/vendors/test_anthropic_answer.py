@@ -69,6 +69,40 @@ async def test_an_early_count_of_the_output_is_never_the_last_word() -> None:
     assert meter.reported is None
 
 
+def test_a_call_without_arguments_has_none_streamed_as_whole() -> None:
+    stream = MessageStream(HEADING)
+    block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    told = stream.read(json.dumps({"type": "content_block_start", "content_block": block}).encode())
+    told += stream.read(b'{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":""}}')
+    told += stream.read(b'{"type":"content_block_stop"}') + stream.read(b'{"type":"content_block_stop"}')
+    calls = [json.loads(data)["choices"][0]["delta"]["tool_calls"][0] for data in events_in(told)]
+    assert "".join(call["function"]["arguments"] for call in calls) == "{}"
+
+
+def test_endless_thoughts_are_told_and_not_kept() -> None:
+    stream = MessageStream(HEADING)
+    stream.read(b'{"type":"content_block_start","content_block":{"type":"thinking","thinking":""}}')
+    thought = {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "x" * 1_000_000}}
+    for _ in range(5):
+        assert b"reasoning_content" in stream.read(json.dumps(thought).encode())
+    assert stream.read(b'{"type":"content_block_stop"}') == b""
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [("pause_turn", "stop"), ("model_context_window_exceeded", "length"), ("of_another_year", "stop"), (None, "stop")],
+)
+def test_the_reason_to_end_is_told(reason: str | None, told: str) -> None:
+    answer = json.loads(whole_answer(json.dumps({"content": [], "stop_reason": reason}).encode(), HEADING))
+    assert answer["choices"][0]["finish_reason"] == told
+
+
+async def test_an_answer_without_end_is_none() -> None:
+    answer = Anthropic().told(Heard([b" " * 1024 * 1024] * 9), an_order())
+    with pytest.raises(NotAnAnswer):
+        await answer.read()
+
+
 async def test_an_error_in_the_stream_is_an_error() -> None:
     told = MessageStream(HEADING).read(b'{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}')
     (data,) = events_in(told)
@@ -109,6 +143,8 @@ def test_a_body_that_is_no_answer_is_none(body: bytes) -> None:
     ("message", "status"),
     [
         ("Your credit balance is too low to access the API. Please go to Plans & Billing.", 402),
+        ("This organization has been disabled.", 402),
+        ("You have reached your specified API usage limits. You will regain access on 2026-12-01.", 402),
         ("messages.0: 'Your credit balance is too low' is not allowed", 400),
         ("max_tokens: Field required", 400),
     ],

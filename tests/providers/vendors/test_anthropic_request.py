@@ -1,6 +1,7 @@
 """Our chat request as Anthropic's: what the wire files do not show."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -77,6 +78,12 @@ def parts(*content: dict[str, Any]) -> list[dict[str, Any]]:
             id="arguments that are no object",
         ),
         pytest.param({"stop": {"a": 1}}, InvalidParameter, "stop", id="stop of another form"),
+        pytest.param(
+            {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},
+            UnsupportedParameter,
+            "messages[0].function_call",
+            id="old form of tool calls",
+        ),
     ],
 )
 def test_what_the_vendor_cannot_do_is_refused_by_its_place(
@@ -100,15 +107,44 @@ def test_texts_of_nothing_are_not_sent() -> None:
     assert said["messages"] == [{"role": "user", "content": texts}]
 
 
-def test_thinking_by_budget_is_for_accounts_whose_models_do_not_adapt() -> None:
-    account = an_account("anthropic", rejects=frozenset({"adaptive_thinking"}))
-    said = sent_by(Anthropic(), an_order(reasoning_effort="medium"), account)
+@pytest.mark.parametrize("model", ["claude-3-7-sonnet-latest", "claude-sonnet-4-5", "claude-opus-4-20250514"])
+def test_older_models_are_told_for_how_many_tokens_to_think(model: str) -> None:
+    said = sent(model=model, reasoning_effort="medium")
     assert said["thinking"] == {"type": "enabled", "budget_tokens": 8_192}
     assert "output_config" not in said
-    capped = sent_by(Anthropic(), an_order(reasoning_effort="medium", max_tokens=2_000), account)
-    assert capped["thinking"]["budget_tokens"] == 1_999
-    # Too little to think at all.
-    assert "thinking" not in sent_by(Anthropic(), an_order(reasoning_effort="medium", max_tokens=1_000), account)
+    # At most half of the cap; and less than the least is none at all.
+    assert sent(model=model, reasoning_effort="medium", max_tokens=4_000)["thinking"]["budget_tokens"] == 2_000
+    assert "thinking" not in sent(model=model, reasoning_effort="medium", max_tokens=2_000)
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-opus-5", "claude-sonnet-4-8-20260601", "our-name"])
+def test_newer_models_decide_by_themselves_how_long_to_think(model: str) -> None:
+    said = sent(model=model, reasoning_effort="max", max_tokens=1_000)
+    assert said["thinking"]["type"] == "adaptive"
+    assert said["output_config"] == {"effort": "max"}
+
+
+@pytest.mark.parametrize("wish", [{"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}])
+def test_who_does_not_want_thoughts_is_heard_even_where_they_were_lost(wish: dict[str, Any]) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+    ]
+    assert sent(messages=messages, tools=[TOOL], **wish)["thinking"] == {"type": "disabled"}
+
+
+def test_free_json_is_passed_on_as_it_came_at_no_cost() -> None:
+    """However much of it there is: it is neither read nor written again."""
+    nothings = "[" + ",".join(["[]"] * 1_000_000) + "]"
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"x": 0}}}
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]})
+    order = read_chat(body.replace('"x": 0', f'"x": {nothings}').encode())
+    begun = time.process_time()
+    _, _, said = Anthropic().chat(order, an_account("anthropic"), most_output_tokens=9)
+    print(f"{time.process_time() - begun:.3f} s for {len(said)} bytes")
+    assert nothings.encode() in said
 
 
 def test_a_callers_own_words_on_thinking_go_before_an_effort() -> None:

@@ -16,6 +16,11 @@ FORMS = {
     "anthropic": Form.ANTHROPIC,
     "gemini": Form.GEMINI,
 }
+FREE = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+UNSEEN = {
+    "anthropic": {"stream_options", "tool_choice", "parallel_tool_calls"},
+    "gemini": {"stream", "stream_options", "tool_choice", "parallel_tool_calls"},
+}
 # A value of each parameter that asks for something.
 ASKING: dict[str, object] = {
     "stream": True,
@@ -45,7 +50,9 @@ ASKING: dict[str, object] = {
     "user": "u",
     "safety_identifier": "s",
     "prompt_cache_key": "k",
+    "prompt_cache_options": {"scope": "user"},
     "prompt_cache_retention": "24h",
+    "data_sources": [{"type": "azure_search"}],
     "functions": [{"name": "f"}],
     "function_call": "auto",
     "store": True,
@@ -77,8 +84,10 @@ def test_a_parameter_is_taken_left_out_or_refused_by_its_name(name: str, vendor:
     sent = json.dumps(sent_by(VENDORS[vendor], order))
     if FORMS[vendor] is Form.COMPATIBLE:
         assert (f'"{name}"' in sent) is (verdict is Verdict.TAKEN)
-    elif verdict is Verdict.DROPPED:
-        assert sent == json.dumps(sent_by(VENDORS[vendor], an_order()))
+    else:
+        is_as_without = sent == json.dumps(sent_by(VENDORS[vendor], an_order()))
+        # Where and how answers come is not in the body, and a choice of tools needs tools.
+        assert is_as_without is (verdict is Verdict.DROPPED or name in UNSEEN[vendor])
 
 
 @pytest.mark.parametrize(("name", "vendor"), TABLE)
@@ -146,6 +155,16 @@ def test_a_cap_goes_by_the_name_that_an_account_knows() -> None:
     assert (sent.get("max_tokens"), sent.get("max_completion_tokens")) == (9, None)
     sent = sent_by(VENDORS["openai"], an_order(max_completion_tokens=9, max_tokens=8), account)
     assert (sent.get("max_tokens"), sent.get("max_completion_tokens")) == (8, None)
+
+
+@pytest.mark.parametrize("rejects", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("given", ["max_tokens", "max_completion_tokens"])
+def test_a_cap_of_null_does_not_hide_the_other(rejects: str, given: str) -> None:
+    asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    caps = {"max_tokens": None, "max_completion_tokens": None, given: 9}
+    account = an_account(rejects=frozenset({rejects}))
+    sent = sent_by(VENDORS["openai"], read_chat(json.dumps(asked | caps).encode()), account)
+    assert {name: value for name, value in sent.items() if value == 9} == {FREE[rejects]: 9}
 
 
 def test_what_an_account_rejects_and_an_answer_would_miss_is_refused() -> None:

@@ -41,11 +41,11 @@ def whole(body: bytes, *, one_tool_call: bool = False) -> Any:
 
 def streamed(*answers: bytes, one_tool_call: bool = False) -> bytes:
     stream = ContentStream(HEADING, one_tool_call=one_tool_call)
-    return b"".join(map(stream.read, answers))
+    return b"".join(map(stream.read, answers)) + stream.end()
 
 
 def chunks(told: bytes) -> list[Any]:
-    return [json.loads(data) for data in events_in(told)]
+    return [json.loads(data) for data in events_in(told) if data != b"[DONE]"]
 
 
 def choices_in(told: bytes) -> list[Any]:
@@ -201,7 +201,6 @@ def test_each_choice_begins_with_its_role_and_ends_once() -> None:
         (0, {}, "length"),
     ]
     assert told.count(b'"usage":') == 1
-    assert told.count(b'"usage_so_far":') == 1
 
 
 @pytest.mark.parametrize("index", [None, -1, 128, 10**30, "1", True, 1.5, [1]])
@@ -235,6 +234,26 @@ def test_an_end_that_is_said_too_early_loses_nothing() -> None:
 def test_a_question_that_is_blocked_late_ends_what_has_begun() -> None:
     told = streamed(saying("Hi"), b'{"promptFeedback": {"blockReason": "SAFETY"}}')
     assert choices_in(told)[-1]["finish_reason"] == "content_filter"
+
+
+def test_thoughts_are_counted_while_they_are_thought() -> None:
+    """Who hangs up before the first word pays for what was thought until then."""
+    counts = [COUNTS | {"thoughtsTokenCount": thoughts} for thoughts in (1, 100, 300, 400, 900)]
+    stream, meter = ContentStream(HEADING, one_tool_call=False), Meter()
+    seen = []
+    for count in counts:
+        for data in events_in(stream.read(json.dumps({"usageMetadata": count}).encode())):
+            assert meter.read_event(data) is Event.ASIDE
+        seen.append(meter.so_far.output_tokens if meter.so_far else 0)
+    assert [after - COUNTS["candidatesTokenCount"] for after in seen] == [1, 1, 300, 300, 900]
+
+
+def test_a_report_is_told_once_however_the_choices_end() -> None:
+    told = streamed(
+        ending("STOP", {"text": "a"}, usageMetadata=COUNTS),
+        json.dumps({"candidates": [{"index": 1, "finishReason": "STOP"}], "usageMetadata": COUNTS}).encode(),
+    )
+    assert told.count(b'"usage":') == 1
 
 
 def test_fewer_choices_than_were_asked_for_are_all_there_are() -> None:

@@ -4,7 +4,7 @@ import time
 
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
-from tollkeeper.providers.vendors.anthropic_to_chat import MessageStream, is_out_of_credit, whole_answer
+from tollkeeper.providers.vendors.anthropic_to_chat import MessageStream, is_about_the_account, whole_answer
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.chat_request import read_request
 from tollkeeper.providers.vendors.chat_to_anthropic import message_request
@@ -28,7 +28,6 @@ class Anthropic:
             model=account.name_of(order.model) or order.model,
             stream=order.stream,
             most_output_tokens=most_output_tokens,
-            adaptive_thinking="adaptive_thinking" not in account.rejects,
         )
         return f"{_base(account)}/messages", (*_credentials(account), *content_kinds(order)), body
 
@@ -39,7 +38,7 @@ class Anthropic:
         return TranslatedWhole(answer, lambda body: whole_answer(body, heading))
 
     def meaning(self, status: int, body: bytes) -> int:
-        return PAYMENT_REQUIRED if is_out_of_credit(body) else status
+        return PAYMENT_REQUIRED if is_about_the_account(body) else status
 
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         return f"{_base(account)}/models", _credentials(account)

@@ -26,7 +26,14 @@ FINISH_REASONS = {
 }
 # A tuple: a kind may be anything, also what has no hash.
 THOUGHTS = ("thinking", "redacted_thinking")
-OUT_OF_CREDIT = "Your credit balance is too low"
+# Beginnings of what the vendor says of an account, as if the request were wrong.
+ABOUT_THE_ACCOUNT = (
+    "Your credit balance is too low",
+    "This organization has been disabled",
+    "You have reached your specified API usage limits",
+)
+# More thoughts than any model has are not kept for sending back.
+THOUGHT_CHARACTERS_MOST = 4 * 1024 * 1024
 
 encode = msgspec.json.Encoder().encode
 
@@ -72,14 +79,13 @@ def used_in(usage: JsonObject) -> Used | None:
     )
 
 
-def is_out_of_credit(body: bytes) -> bool:
-    """The vendor says this as if the request were wrong. It is the account that is. What a message quotes of a
-    request never stands at its beginning, so that no caller can say it."""
+def is_about_the_account(body: bytes) -> bool:
+    """What a message quotes of a request never stands at its beginning, so that no caller can say it."""
     try:
         problem = an_object(an_object(decode(body)).get("error"))
     except NOT_READ:
         return False
-    return a_text(problem.get("message")).startswith(OUT_OF_CREDIT)
+    return a_text(problem.get("message")).startswith(ABOUT_THE_ACCOUNT)
 
 
 class MessageStream:
@@ -90,8 +96,11 @@ class MessageStream:
         # What was told of usage, by name: later events tell what has changed.
         self._usage: JsonObject = {}
         self._tool_calls = 0
-        # The block of thoughts that is being told: it can be sent back only whole.
+        # The block of thoughts that is being told, and its pieces: it can be sent back only whole.
         self._thoughts: JsonObject | None = None
+        self._pieces: dict[str, list[str]] = {}
+        self._thought_characters = 0
+        self._has_arguments = True
         self._reads = {
             "message_start": self._begin,
             "content_block_start": self._begin_block,
@@ -127,11 +136,12 @@ class MessageStream:
         kind = block.get("type")
         if kind == "tool_use":
             self._tool_calls += 1
+            self._has_arguments = False
             call = tool_call(a_text(block.get("id")), a_text(block.get("name")), "")
             return self._tool_delta(call)
         if kind == "text":
             return self._delta({"content": a_text(block.get("text"))}) if block.get("text") else b""
-        self._thoughts = block if kind in THOUGHTS else None
+        self._thoughts, self._pieces = (block if kind in THOUGHTS else None), {}
         return b""
 
     def _go_on(self, told: JsonObject) -> bytes:
@@ -140,6 +150,7 @@ class MessageStream:
         if kind == "text_delta":
             return self._delta({"content": a_text(delta.get("text"))})
         if kind == "input_json_delta":
+            self._has_arguments = self._has_arguments or bool(delta.get("partial_json"))
             return self._tool_delta({"function": {"arguments": a_text(delta.get("partial_json"))}})
         if kind == "thinking_delta":
             thought = a_text(delta.get("thinking"))
@@ -150,13 +161,21 @@ class MessageStream:
         return b""
 
     def _think(self, name: str, more: str) -> None:
-        if self._thoughts is not None:
-            self._thoughts[name] = a_text(self._thoughts.get(name)) + more
+        self._thought_characters += len(more)
+        if self._thoughts is not None and self._thought_characters <= THOUGHT_CHARACTERS_MOST:
+            self._pieces.setdefault(name, [a_text(self._thoughts.get(name))]).append(more)
+        else:
+            self._thoughts = None
 
     def _end_block(self, _: JsonObject) -> bytes:
+        if not self._has_arguments:
+            # A call without arguments is one with none, as it is in a whole answer.
+            self._has_arguments = True
+            return self._tool_delta({"function": {"arguments": "{}"}})
         if self._thoughts is None:
             return b""
-        block, self._thoughts = self._thoughts, None
+        block = self._thoughts | {name: "".join(pieces) for name, pieces in self._pieces.items()}
+        self._thoughts = None
         return self._delta({"thinking_blocks": [block]})
 
     def _finish(self, told: JsonObject) -> bytes:

@@ -7,17 +7,16 @@ Rules of this file
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from tollkeeper.core.errors import InvalidParameter, MalformedBody, UnsupportedParameter
+from tollkeeper.providers.vendors.loosely import NOT_READ, JsonObject
 
 _PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,")
-
-JsonObject = dict[str, Any]
+DATA_URL_BEGINNING = 256
 
 
 class ImageUrl(msgspec.Struct):
@@ -34,16 +33,21 @@ class File(msgspec.Struct):
     filename: str | None = None
 
 
-class Part(msgspec.Struct):
-    """A part of a message. `cache_control` is a vendor's own, and passes where it is known."""
+class CacheControl(msgspec.Struct):
+    """A vendor's own, which passes where it is known."""
 
+    type: str = "ephemeral"
+    ttl: str | None = None
+
+
+class Part(msgspec.Struct):
     type: str
     text: str | None = None
     refusal: str | None = None
     image_url: ImageUrl | None = None
     input_audio: InputAudio | None = None
     file: File | None = None
-    cache_control: JsonObject | None = None
+    cache_control: CacheControl | None = None
 
 
 class FunctionCall(msgspec.Struct):
@@ -51,12 +55,31 @@ class FunctionCall(msgspec.Struct):
     arguments: str = ""
 
 
+class Signed(msgspec.Struct):
+    thought_signature: str | None = None
+
+
+class ExtraContent(msgspec.Struct):
+    """Where a vendor's own compatible endpoint keeps what it wants to see again."""
+
+    google: Signed | None = None
+
+
+class ThinkingBlock(msgspec.Struct, omit_defaults=True):
+    """What a model thought, as its vendor gave it: it must go back unchanged."""
+
+    type: str
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+
+
 class ToolCall(msgspec.Struct):
     """A call that a model made earlier. `extra_content` is what its vendor wants to see again."""
 
     id: str = ""
     function: FunctionCall | None = None
-    extra_content: JsonObject | None = None
+    extra_content: Raw = Raw(b"null")
 
 
 class Message(msgspec.Struct):
@@ -65,28 +88,34 @@ class Message(msgspec.Struct):
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     # What a model thought, as its vendor wants to see it again.
-    thinking_blocks: list[JsonObject] | None = None
+    thinking_blocks: list[ThinkingBlock] | None = None
+    # The old form of tool calls.
+    function_call: Raw = Raw(b"null")
     # As of a tool call.
-    extra_content: JsonObject | None = None
+    extra_content: Raw = Raw(b"null")
 
     @property
     def parts(self) -> list[tuple[int, Part]]:
         """The content by place, with a plain text as its one part. Texts of nothing are none."""
         parts = [Part("text", text=self.content)] if isinstance(self.content, str) else self.content or []
-        return [(at, part) for at, part in enumerate(parts) if part.type not in TEXTS or part.text or part.refusal]
+        return [(at, part) for at, part in enumerate(parts) if part.type not in TEXTS or _has_words(part)]
+
+
+def _has_words(part: Part) -> bool:
+    return bool((part.text or part.refusal or "").strip())
 
 
 class Function(msgspec.Struct):
     name: str
     description: str | None = None
-    parameters: JsonObject | None = None
+    parameters: Raw = Raw(b"null")
     strict: bool | None = None
 
 
 class Tool(msgspec.Struct):
     type: str = "function"
     function: Function | None = None
-    cache_control: JsonObject | None = None
+    cache_control: CacheControl | None = None
 
 
 class NamedFunction(msgspec.Struct):
@@ -99,12 +128,20 @@ class NamedTool(msgspec.Struct):
 
 
 class JsonSchema(msgspec.Struct):
-    schema: JsonObject | None = None
+    schema: Raw = Raw(b"null")
 
 
 class ResponseFormat(msgspec.Struct):
     type: str
     json_schema: JsonSchema | None = None
+
+
+class Thinking(msgspec.Struct, omit_defaults=True):
+    """How a vendor is told to think, in its own words."""
+
+    type: str
+    budget_tokens: int | None = None
+    display: str | None = None
 
 
 class ChatRequest(msgspec.Struct):
@@ -124,8 +161,8 @@ class ChatRequest(msgspec.Struct):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
-    thinking: JsonObject | None = None
-    cache_control: JsonObject | None = None
+    thinking: Thinking | None = None
+    cache_control: CacheControl | None = None
     user: str | None = None
     safety_identifier: str | None = None
 
@@ -143,7 +180,7 @@ TEXTS = ("text", "refusal")
 NOTHING: tuple[object, ...] = (None, [], {})
 SYSTEM_ROLES = frozenset({"system", "developer"})
 
-decode_object = msgspec.json.Decoder(JsonObject).decode
+decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 def read_request(fields: Mapping[str, Raw]) -> ChatRequest:
@@ -174,16 +211,29 @@ def written(body: JsonObject) -> bytes:
 
 def media_in(data_url: str) -> tuple[str, str] | None:
     """Kind and base64 text of a data URL; None where it is another address."""
-    found = _DATA_URL.match(data_url)
+    found = _DATA_URL.match(data_url, 0, DATA_URL_BEGINNING)
     return (found["kind"], data_url[found.end() :]) if found else None
 
 
-def arguments_of(call: FunctionCall, place: str) -> JsonObject:
+def arguments_of(call: FunctionCall, place: str) -> Mapping[str, Raw]:
     """The arguments of an earlier tool call, which models write as the text of a JSON object."""
     try:
-        return decode_object(call.arguments) if call.arguments.strip() else {}
-    except (msgspec.MsgspecError, RecursionError):
+        return decode_members(call.arguments) if call.arguments.strip() else {}
+    except NOT_READ:
         raise InvalidParameter(f"{place}.function.arguments", "must be the text of a JSON object") from None
+
+
+def signature_in(extra_content: Raw) -> str | None:
+    """Of thoughts; None where there is none, or of another form."""
+    try:
+        extra = msgspec.json.decode(extra_content, type=ExtraContent | None)
+    except NOT_READ:
+        return None
+    return extra.google.thought_signature or None if extra and extra.google else None
+
+
+def is_null(value: Raw) -> bool:
+    return bytes(value) == b"null"
 
 
 def functions_in(request: ChatRequest) -> list[tuple[Tool, Function]]:

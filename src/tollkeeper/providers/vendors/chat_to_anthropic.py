@@ -9,14 +9,19 @@ Rules of this file
 4. Caching is asked for as the vendor defines it, for its usual five minutes; longer costs more than the price says.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import msgspec
+from msgspec import Raw
 
 from tollkeeper.core.errors import InvalidParameter, UnsupportedParameter
 from tollkeeper.providers.vendors.chat_request import (
     SYSTEM_ROLES,
+    CacheControl,
     ChatRequest,
-    JsonObject,
+    Function,
     Message,
     NamedTool,
     Part,
@@ -25,28 +30,36 @@ from tollkeeper.providers.vendors.chat_request import (
     arguments_of,
     chosen_function,
     functions_in,
+    is_null,
     media_in,
     written,
 )
+from tollkeeper.providers.vendors.loosely import JsonObject
 
 TEMPERATURE_MOST = 1
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
-EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
-# For models that do not decide by themselves how long to think.
-BUDGET_TOKENS = {"minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "xhigh": 32_768}
+EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
+# Models that are told for how many tokens to think; all others decide that by themselves.
+THINKING_BY_BUDGET = re.compile(r"claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:-\d{8})?$)")
+BUDGET_TOKENS = {
+    "minimal": 1_024,
+    "low": 1_024,
+    "medium": 8_192,
+    "high": 24_576,
+    "xhigh": 32_768,
+    "max": 32_768,
+}
 BUDGET_TOKENS_LEAST = 1_024
 NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
-# A tuple: a kind may be anything, also what has no hash.
-THOUGHTS = ("thinking", "redacted_thinking")
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 PDF = "application/pdf"
 
 
-def message_request(
-    request: ChatRequest, *, model: str, stream: bool, most_output_tokens: int, adaptive_thinking: bool
-) -> bytes:
-    """`most_output_tokens`: the cap to send where the caller gave none, for the vendor wants one. `adaptive_thinking`:
-    whether its models decide by themselves how long to think. Raise UnsupportedParameter, InvalidParameter."""
+def message_request(request: ChatRequest, *, model: str, stream: bool, most_output_tokens: int) -> bytes:
+    """`most_output_tokens`: the cap to send where the caller gave none, for the vendor wants one. Raise
+    UnsupportedParameter, InvalidParameter."""
     cap = request.most_tokens or most_output_tokens
+    adaptive = THINKING_BY_BUDGET.match(model) is None
     body: JsonObject = {"model": model, "max_tokens": cap, "messages": _messages(request.messages)}
     add(body, "system", _instructions(request.messages))
     add(body, "stream", stream or None)
@@ -56,8 +69,8 @@ def message_request(
     add(body, "stop_sequences", request.stops)
     add(body, "tools", _tools(request))
     add(body, "tool_choice", _tool_choice(request))
-    add(body, "thinking", _thinking(request, cap, adaptive=adaptive_thinking))
-    add(body, "output_config", _output_config(request, adaptive=adaptive_thinking))
+    add(body, "thinking", _thinking(request, cap, adaptive=adaptive))
+    add(body, "output_config", _output_config(request, adaptive=adaptive))
     add(body, "cache_control", _cache_control(request.cache_control, "cache_control"))
     add(body, "metadata", _metadata(request))
     return written(body)
@@ -92,7 +105,9 @@ def _turn(message: Message, place: str) -> tuple[str, list[JsonObject]]:
     if message.role == "tool":
         return "user", [_result(message, place)]
     if message.role == "assistant":
-        thoughts = [block for block in message.thinking_blocks or () if block.get("type") in THOUGHTS]
+        if not is_null(message.function_call):
+            raise UnsupportedParameter(f"{place}.function_call", "it is the old form of tool calls; send tool_calls")
+        thoughts = [msgspec.to_builtins(block) for block in message.thinking_blocks or () if block.type in THOUGHTS]
         calls = [_call(call, f"{place}.tool_calls[{at}]") for at, call in enumerate(message.tool_calls or ())]
         return "assistant", [*thoughts, *_blocks(message, place), *calls]
     raise UnsupportedParameter(f"{place}.role", "this model's provider knows system, user, assistant and tool")
@@ -168,12 +183,16 @@ def _temperature(request: ChatRequest) -> float | None:
 def _tools(request: ChatRequest) -> list[JsonObject]:
     tools = []
     for index, (tool, function) in enumerate(functions_in(request)):
-        told: JsonObject = {"name": function.name, "input_schema": function.parameters or NO_PARAMETERS}
+        told: JsonObject = {"name": function.name, "input_schema": _schema(function)}
         add(told, "description", function.description)
         add(told, "strict", function.strict or None)
         add(told, "cache_control", _cache_control(tool.cache_control, f"tools[{index}].cache_control"))
         tools.append(told)
     return tools
+
+
+def _schema(function: Function) -> JsonObject | Raw:
+    return NO_PARAMETERS if is_null(function.parameters) else function.parameters
 
 
 def _tool_choice(request: ChatRequest) -> JsonObject | None:
@@ -194,15 +213,20 @@ def _tool_choice(request: ChatRequest) -> JsonObject | None:
 
 
 def _thinking(request: ChatRequest, cap: int, *, adaptive: bool) -> JsonObject | None:
-    if _has_lost_its_thoughts(request.messages):
-        return None
-    if request.thinking is not None or request.reasoning_effort is None:
-        return request.thinking
-    if request.reasoning_effort == "none":
-        return {"type": "disabled"}
-    if adaptive:
-        return {"type": "adaptive", "display": "summarized"}
-    budget_tokens = min(_of_effort(BUDGET_TOKENS, request), cap - 1)
+    asked: JsonObject | None = None
+    if request.thinking is not None:
+        asked = msgspec.to_builtins(request.thinking)
+    elif request.reasoning_effort == "none":
+        asked = {"type": "disabled"}
+    elif request.reasoning_effort is not None:
+        asked = {"type": "adaptive", "display": "summarized"} if adaptive else _budget(request, cap)
+    may_think = asked is None or asked["type"] == "disabled" or not _has_lost_its_thoughts(request.messages)
+    return asked if may_think else None
+
+
+def _budget(request: ChatRequest, cap: int) -> JsonObject | None:
+    """At most half of the cap: the rest is for the answer."""
+    budget_tokens = min(_of_effort(BUDGET_TOKENS, request), cap // 2)
     return {"type": "enabled", "budget_tokens": budget_tokens} if budget_tokens >= BUDGET_TOKENS_LEAST else None
 
 
@@ -223,7 +247,7 @@ def _output_config(request: ChatRequest, *, adaptive: bool) -> JsonObject:
     form = request.response_format
     if form is None or form.type == "text":
         return config
-    if form.type != "json_schema" or form.json_schema is None or form.json_schema.schema is None:
+    if form.type != "json_schema" or form.json_schema is None or is_null(form.json_schema.schema):
         raise UnsupportedParameter(
             "response_format", "this model's provider promises JSON by a schema only; send type json_schema"
         )
@@ -238,12 +262,12 @@ def _of_effort(table: dict[str, Any], request: ChatRequest) -> Any:
         raise InvalidParameter("reasoning_effort", f"must be one of none, {', '.join(table)}") from None
 
 
-def _cache_control(wish: JsonObject | None, place: str) -> JsonObject | None:
+def _cache_control(wish: CacheControl | None, place: str) -> JsonObject | None:
     if wish is None:
         return None
-    if wish.get("ttl", "5m") != "5m":
+    if wish.ttl not in {None, "5m"}:
         raise UnsupportedParameter(f"{place}.ttl", "caching is for 5 minutes here")
-    return {"type": wish.get("type")}
+    return {"type": wish.type}
 
 
 def _metadata(request: ChatRequest) -> JsonObject | None:

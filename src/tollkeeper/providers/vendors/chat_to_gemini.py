@@ -18,7 +18,6 @@ from tollkeeper.providers.vendors.chat_request import (
     TEXTS,
     ChatRequest,
     InputAudio,
-    JsonObject,
     Message,
     NamedTool,
     Part,
@@ -26,22 +25,42 @@ from tollkeeper.providers.vendors.chat_request import (
     add,
     arguments_of,
     chosen_function,
-    decode_object,
+    decode_members,
     functions_in,
+    is_null,
     media_in,
+    signature_in,
     written,
 )
-from tollkeeper.providers.vendors.loosely import NOT_READ
+from tollkeeper.providers.vendors.loosely import NOT_READ, JsonObject
 
 TOOL_CHOICES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 # Models that think for a number of tokens; all others think at a level.
-THINKING_BY_BUDGET = "gemini-2.5"
-BUDGET_TOKENS = {"none": 0, "minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576, "xhigh": 24_576}
-LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH", "xhigh": "HIGH"}
+THINKING_BY_BUDGET = "gemini-2"
+BUDGET_TOKENS = {
+    "none": 0,
+    "minimal": 1_024,
+    "low": 1_024,
+    "medium": 8_192,
+    "high": 24_576,
+    "xhigh": 24_576,
+    "max": 24_576,
+}
+LEVELS = {
+    "none": "MINIMAL",
+    "minimal": "MINIMAL",
+    "low": "LOW",
+    "medium": "MEDIUM",
+    "high": "HIGH",
+    "xhigh": "HIGH",
+    "max": "HIGH",
+}
 # The larger models have no level below; the vendor's own compatible endpoint takes the word for it in the same way.
 LEVELS_OF_PRO = LEVELS | {"minimal": "LOW"}
 # Older models do not ask for signatures.
 NOT_SIGNING = ("gemini-1", "gemini-2")
+# What the vendor looks for in the result of a function.
+OWN_NAMES = {"output", "error"}
 UNSIGNED = "skip_thought_signature_validator"
 AUDIO_FORMATS = frozenset({"aac", "aiff", "flac", "mp3", "ogg", "wav"})
 JSON = "application/json"
@@ -96,8 +115,10 @@ def _turn(message: Message, place: str, names: dict[str, str]) -> list[JsonObjec
         return [_result(message, place, names)]
     if message.role != "assistant":
         raise UnsupportedParameter(f"{place}.role", "this model's provider knows system, user, assistant and tool")
+    if not is_null(message.function_call):
+        raise UnsupportedParameter(f"{place}.function_call", "it is the old form of tool calls; send tool_calls")
     parts = _parts(message, place)
-    signature = _signature(message.extra_content)
+    signature = signature_in(message.extra_content)
     if parts and signature:
         parts[-1]["thoughtSignature"] = signature
     for at, call in enumerate(message.tool_calls or ()):
@@ -150,15 +171,8 @@ def _call(call: ToolCall, place: str, names: dict[str, str]) -> JsonObject:
     if call.id:
         function["id"] = call.id
     part: JsonObject = {"functionCall": function}
-    add(part, "thoughtSignature", _signature(call.extra_content))
+    add(part, "thoughtSignature", signature_in(call.extra_content))
     return part
-
-
-def _signature(extra_content: JsonObject | None) -> str | None:
-    """Where the vendor's own compatible endpoint keeps it."""
-    google = (extra_content or {}).get("google")
-    signature = google.get("thought_signature") if isinstance(google, dict) else None
-    return signature if isinstance(signature, str) and signature else None
 
 
 def _sign(contents: Sequence[JsonObject]) -> None:
@@ -178,12 +192,14 @@ def _result(message: Message, place: str, names: Mapping[str, str]) -> JsonObjec
     return {"functionResponse": {"id": id_, "name": names[id_], "response": _response(text)}}
 
 
-def _response(text: str) -> JsonObject:
-    """A result that is a JSON object, as it is; any other under a name."""
+def _response(text: str) -> Mapping[str, object]:
+    """A result that is a JSON object, as it is; any other under a name. Of an object with one of the vendor's own names
+    in it the rest would be overlooked."""
     try:
-        return decode_object(text)
+        members = decode_members(text)
     except NOT_READ:
         return {"result": text}
+    return {"result": members} if OWN_NAMES & members.keys() else members
 
 
 def _tools(request: ChatRequest) -> list[JsonObject]:
@@ -191,7 +207,8 @@ def _tools(request: ChatRequest) -> list[JsonObject]:
     for _, function in functions_in(request):
         declaration: JsonObject = {"name": function.name}
         add(declaration, "description", function.description)
-        add(declaration, "parametersJsonSchema", function.parameters)
+        if not is_null(function.parameters):
+            declaration["parametersJsonSchema"] = function.parameters
         declarations.append(declaration)
     return [{"functionDeclarations": declarations}] if declarations else []
 
@@ -233,7 +250,7 @@ def _form(request: ChatRequest) -> JsonObject:
         return {"responseMimeType": JSON}
     if form.type != "json_schema":
         raise UnsupportedParameter("response_format", "this model's provider takes text, json_object and json_schema")
-    if form.json_schema is None or form.json_schema.schema is None:
+    if form.json_schema is None or is_null(form.json_schema.schema):
         raise InvalidParameter("response_format.json_schema", "must hold a schema")
     return {"responseMimeType": JSON, "responseJsonSchema": form.json_schema.schema}
 

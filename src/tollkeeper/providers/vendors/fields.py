@@ -3,8 +3,9 @@
 Rules of this file
 1. What a vendor cannot do is refused, by name. It is left out only where the answer is the same without it, or where
    the protocol promises nothing.
-2. What would cost the operator more than the model's price says, or keep a caller's words at a provider, is not passed
-   on to anybody.
+2. What would cost the operator more than the model's price says, keep a caller's words at a provider, or read what the
+   operator has there, is not passed on to anybody. What a vendor charges more for by itself (writing to its cache, very
+   long input) is for the price to include.
 3. A value that asks for nothing (`n` of 1, a penalty of 0) is as good as none.
 4. Parameters that are not listed pass to vendors that speak the protocol, for we do not own it; where an order must be
    translated they are refused, for nobody could say what became of them.
@@ -73,6 +74,7 @@ UNKNOWN = refused("it is not a parameter that can be translated for this model's
 NO_PROMISE = dropped("the protocol promises nothing by it")
 NOT_STORED = dropped("answers are not stored")
 NO_TIERS = refused("it changes what the provider charges, and this service has one price; send auto or default")
+NOT_OURS = refused("it would have the provider read what is this service's own")
 NO_SEARCH = refused("searches are charged beside tokens, and this service does not sell them")
 NO_SPEECH = refused("spoken answers are charged otherwise than text; use /v1/audio/speech")
 USE_TOOLS = refused("it is the old form of tools; send tools and tool_choice")
@@ -111,12 +113,14 @@ FIELDS: Mapping[str, Field] = {
     "user": Field(PASSES, taken("as metadata.user_id"), NO_PROMISE),
     "safety_identifier": Field(PASSES, taken("as metadata.user_id"), NO_PROMISE),
     "prompt_cache_key": Field(PASSES, NO_PROMISE, NO_PROMISE),
-    "prompt_cache_retention": Field(PASSES, NO_PROMISE, NO_PROMISE),
+    "prompt_cache_options": Field(PASSES, NO_PROMISE, NO_PROMISE),
+    "prompt_cache_retention": Field(NOT_STORED, NO_PROMISE, NO_PROMISE),
     "functions": Field(PASSES, USE_TOOLS, USE_TOOLS),
     "function_call": Field(PASSES, USE_TOOLS, USE_TOOLS),
     "store": Field(NOT_STORED, NOT_STORED, NOT_STORED, (False,)),
     "metadata": Field(NOT_STORED, NOT_STORED, NOT_STORED, ({},)),
     "service_tier": Field(NO_TIERS, NO_TIERS, NO_TIERS, ("auto", "default")),
+    "data_sources": Field(NOT_OURS, NOT_OURS, NOT_OURS),
     "web_search_options": Field(NO_SEARCH, NO_SEARCH, NO_SEARCH),
     "audio": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH),
     "modalities": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH, (["text"],)),
@@ -125,11 +129,13 @@ FIELDS: Mapping[str, Field] = {
 # What must be looked at in an order that otherwise passes as it came.
 WATCHED = frozenset(name for name, field in FIELDS.items() if field.compatible.verdict is not Verdict.TAKEN)
 # What an account can be said not to take, although its vendor does; nobody can be asked anything without the others.
-# `adaptive_thinking` is no parameter, but how some of anthropic's models are told to think.
-CAN_BE_REJECTED = FIELDS.keys() - {"model", "messages", "stream"} | {"adaptive_thinking"}
+CAN_BE_REJECTED = FIELDS.keys() - {"model", "messages", "stream"}
 # Without these an answer is the same, or as good as it can be.
 CAN_BE_SPARED = frozenset(
-    {"stream_options", *(name for name, field in FIELDS.items() if NO_PROMISE in {field.anthropic, field.gemini})}
+    {
+        *("stream_options", "temperature", "top_p", "top_k"),
+        *(name for name, field in FIELDS.items() if NO_PROMISE in {field.anthropic, field.gemini}),
+    }
 )
 # Who does not know one of these knows the other.
 OTHER_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -144,8 +150,11 @@ def fitting(fields: Mapping[str, Raw], form: Form, rejects: frozenset[str]) -> d
     UnsupportedParameter."""
     kept: dict[str, Raw] = {}
     for name, value in fields.items():
-        if name in rejects and name in OTHER_NAMES:
-            kept.setdefault(OTHER_NAMES[name], value)
+        if name in OTHER_NAMES and (name in rejects or OTHER_NAMES[name] in rejects):
+            # The one that has a value counts, under the name that is known.
+            known = OTHER_NAMES[name] if name in rejects else name
+            if bytes(value) != b"null" and (name == known or known not in kept):
+                kept[known] = value
             continue
         treatment = _treatment(name, form, rejects)
         if treatment.verdict is Verdict.TAKEN:

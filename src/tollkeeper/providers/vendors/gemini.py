@@ -9,7 +9,12 @@ from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.chat_request import read_request
 from tollkeeper.providers.vendors.chat_to_gemini import content_request
 from tollkeeper.providers.vendors.fields import Form, fitting
-from tollkeeper.providers.vendors.gemini_to_chat import ContentStream, is_about_the_key, whole_answer
+from tollkeeper.providers.vendors.gemini_to_chat import (
+    ContentStream,
+    is_about_the_account,
+    is_about_the_key,
+    whole_answer,
+)
 from tollkeeper.providers.vendors.headers import content_kinds
 from tollkeeper.providers.vendors.translated import TranslatedStream, TranslatedWhole
 
@@ -19,6 +24,7 @@ VERSIONS = ("/v1", "/v1beta", "/v1alpha")
 PREFIX = "models/"
 BAD_REQUEST = 400
 UNAUTHORIZED = 401
+FORBIDDEN = 403
 
 
 class Gemini:
@@ -42,7 +48,11 @@ class Gemini:
         return TranslatedWhole(answer, lambda body: whole_answer(body, heading, one_tool_call=one_tool_call))
 
     def meaning(self, status: int, body: bytes) -> int:
-        return UNAUTHORIZED if status == BAD_REQUEST and is_about_the_key(body) else status
+        if status != BAD_REQUEST:
+            return status
+        if is_about_the_key(body):
+            return UNAUTHORIZED
+        return FORBIDDEN if is_about_the_account(body) else status
 
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         return f"{_base(account)}/models", _credentials(account)

@@ -4,7 +4,7 @@ Rules of this file
 1. Translation never raises on what a vendor could send: what is not known says nothing. A whole answer that is none is
    NotAnAnswer.
 2. This vendor counts cached input as part of the input, as we do, but thoughts beside the output; ours are part of it.
-3. Every event tells the usage so far. Only what comes with the end, or after it, is final.
+3. Every event tells the usage so far. Only what comes with the end, or after it, is final, and is told once, last.
 4. The stream's end is where the connection ends: the vendor has no word for it, and some who stand between say that
    they have finished before they have.
 """
@@ -53,6 +53,9 @@ COUNTS = (
     "thoughtsTokenCount",
 )
 WRONG_KEY = "API_KEY_INVALID"
+NOT_ITS_STATE = "FAILED_PRECONDITION"
+# How much more output is told of, on the way, than was before.
+STEP_TOKENS = 256
 
 encode = msgspec.json.Encoder().encode
 
@@ -104,11 +107,19 @@ def used_in(told: JsonObject) -> Used | None:
 
 def is_about_the_key(body: bytes) -> bool:
     """The vendor says this as if the request were wrong. It is the account's key that is."""
+    return any(detail.get("reason") == WRONG_KEY for detail in objects(_problem(body).get("details")))
+
+
+def is_about_the_account(body: bytes) -> bool:
+    """Not paid for, or not to be used from where we are."""
+    return _problem(body).get("status") == NOT_ITS_STATE
+
+
+def _problem(body: bytes) -> JsonObject:
     try:
-        problem = an_object(an_object(decode(body)).get("error"))
+        return an_object(an_object(decode(body)).get("error"))
     except NOT_READ:
-        return False
-    return any(detail.get("reason") == WRONG_KEY for detail in objects(problem.get("details")))
+        return {}
 
 
 class _Spoken(msgspec.Struct):
@@ -127,7 +138,9 @@ class ContentStream:
         self._one_tool_call = one_tool_call
         self._choices: dict[int, _Spoken] = {}
         self._numbers = itertools.count()
-        self._has_told_usage = False
+        self._so_far: Used | None = None
+        # What came with the end, or after it.
+        self._final: Used | None = None
 
     def read(self, data: bytes) -> bytes:
         try:
@@ -137,8 +150,9 @@ class ContentStream:
         return b"".join(self._told(an_object(told)))
 
     def end(self) -> bytes:
+        report = b"" if self._final is None else chat_answer.usage_chunk(self._heading, self._final)
         # However many choices were asked for: there are no more.
-        return DONE if any(choice.has_finished for choice in self._choices.values()) else b""
+        return report + DONE if any(choice.has_finished for choice in self._choices.values()) else b""
 
     def _told(self, told: JsonObject) -> Iterator[bytes]:
         if told.get("error") is not None:
@@ -147,16 +161,22 @@ class ContentStream:
         if not self._choices:
             self._heading = _named(self._heading, told)
         used = used_in(told)
-        if used is not None and not self._has_told_usage:
-            self._has_told_usage = True
-            yield chat_answer.usage_so_far(self._heading, used)
+        if used is not None:
+            yield from self._count(used)
         candidates = objects(told.get("candidates"))
         for candidate in candidates:
             yield from self._candidate(candidate)
         if not candidates and _is_blocked(told):
             yield from self._block()
         if used is not None and self._choices and all(choice.has_finished for choice in self._choices.values()):
-            yield chat_answer.usage_chunk(self._heading, used)
+            self._final = used
+            yield chat_answer.usage_so_far(self._heading, used)
+
+    def _count(self, used: Used) -> Iterator[bytes]:
+        """Thoughts may come to much before the first word does."""
+        if self._so_far is None or used.output_tokens >= self._so_far.output_tokens + STEP_TOKENS:
+            self._so_far = used
+            yield chat_answer.usage_so_far(self._heading, used)
 
     def _candidate(self, candidate: JsonObject) -> Iterator[bytes]:
         index = candidate.get("index")

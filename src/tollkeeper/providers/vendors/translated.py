@@ -7,7 +7,8 @@ from tollkeeper.core.meter import NotAnAnswer
 from tollkeeper.core.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
 
-WHOLE_BYTES_MOST = 64 * 1024 * 1024
+# More than any model says; reading much more would keep other calls waiting.
+WHOLE_BYTES_MOST = 8 * 1024 * 1024
 
 
 class StreamTranslator(Protocol):
