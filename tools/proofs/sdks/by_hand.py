@@ -66,12 +66,12 @@ FIGURES = {
         "cached": Figures(55, 32, 20, 0, 315_500_000),
         "cache write": Figures(59, 32, 20, 0, 325_500_000),
         "thinking": Figures(18, 0, 50, 30, 670_000_000),
-        "tool call": Figures(41, 0, 8, 0, 202_500_000),
+        "tool call": Figures(48, 0, 8, 0, 220_000_000),
     },
     "gemini": {
         "cached": Figures(55, 32, 20, 0, 149_400_000),
         "thinking": Figures(18, 0, 50, 30, 318_000_000),
-        "tool call": Figures(47, 0, 8, 0, 95_000_000),
+        "tool call": Figures(54, 0, 8, 0, 102_000_000),
     },
 }
 SHOW_THOUGHTS = frozenset({"anthropic", "gemini"})
