@@ -15,10 +15,23 @@ from tools.services.process import stop_in_order_when_terminated
 from tools.simulator import Simulator
 
 PROVIDER_KEY = "sk-demo-provider"
-MODELS = [
-    ("gpt-4o", "1.25", "4"),
-    ("gpt-4o-mini", "0.075", "4"),
-]
+# The usual prices: multipliers for chat, quota for each character, second or image.
+MODELS = {
+    "gpt-4o": ("--multiplier=1.25", "--completion=4"),
+    "gpt-4o-mini": ("--multiplier=0.075", "--completion=4"),
+    "tts-1": ("--kind=speech", "--multiplier=7.5"),
+    "tts-1-hd": ("--kind=speech", "--multiplier=15"),
+    "whisper-1": ("--kind=transcription", "--multiplier=50"),
+    "dall-e-2": ("--kind=image", "--price=256x256=8000", "--price=512x512=9000", "--price=1024x1024=10000"),
+    "dall-e-3": (
+        "--kind=image",
+        "--images-most=1",
+        "--price=1024x1024=20000",
+        "--price=1024x1024 hd=40000",
+        *(f"--price={size}=40000" for size in ("1792x1024", "1024x1792")),
+        *(f"--price={size} hd=60000" for size in ("1792x1024", "1024x1792")),
+    ),
+}
 
 
 def main() -> int:
@@ -64,8 +77,8 @@ def furnish(settings: dict[str, str], provider: Simulator) -> str:
     name = f"demo-{provider.port}"
     added = tollkeeper(settings, "provider", "add", name, provider.base, stdin=PROVIDER_KEY + "\n")
     assert added.returncode == 0, added.stderr
-    for name, multiplier, completion in MODELS:
-        added = tollkeeper(settings, "model", "add", name, "--multiplier", multiplier, "--completion", completion)
+    for name, options in MODELS.items():
+        added = tollkeeper(settings, "model", "add", name, *options)
         assert added.returncode == 0 or "already" in added.stderr, added.stderr
     account = command(settings, "account", "create", "Demo customer").split()[1]
     command(settings, "credit", account, "10")

@@ -5,12 +5,21 @@ import pytest
 
 from tests.core.test_keys import RECORD
 from tollkeeper.core.catalog import Kind, Model, Offer, Shelf
-from tollkeeper.core.errors import ModelNotFound, StoreUnavailable
+from tollkeeper.core.errors import InvalidParameter, ModelNotFound, StoreUnavailable
 from tollkeeper.core.prices import MILLIONTHS, Price, Rate
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 GROUPS = {"standard": MILLIONTHS, "gold": 800_000}
+
+
+class Ordered(msgspec.Struct):
+    model: str
+    variant: str = ""
+
+
+def an_order(model_id: str, variant: str = "") -> Ordered:
+    return Ordered(model_id, variant)
 
 
 def a_price(effective_from: datetime = NOW, *, price_id: int = 1) -> Price:
@@ -64,10 +73,10 @@ def test_a_model_is_found_by_those_for_whom_it_is_listed(
     model = msgspec.structs.replace(MODEL, **model_change)
     caller = msgspec.structs.replace(RECORD, **caller_change)
     if offered:
-        assert a_shelf(model).find("m", Kind.CHAT, caller, NOW).model is model
+        assert a_shelf(model).find(an_order("m"), Kind.CHAT, caller, NOW).model is model
     else:
         with pytest.raises(ModelNotFound):
-            a_shelf(model).find("m", Kind.CHAT, caller, NOW)
+            a_shelf(model).find(an_order("m"), Kind.CHAT, caller, NOW)
 
 
 def test_models_are_listed_in_the_order_of_the_shelf() -> None:
@@ -78,7 +87,7 @@ def test_models_are_listed_in_the_order_of_the_shelf() -> None:
 @pytest.mark.parametrize("model_id", ["", "M", "m ", "unknown"])
 def test_a_model_that_is_not_there_is_not_found(model_id: str) -> None:
     with pytest.raises(ModelNotFound) as caught:
-        a_shelf(MODEL).find(model_id, Kind.CHAT, RECORD, NOW)
+        a_shelf(MODEL).find(an_order(model_id), Kind.CHAT, RECORD, NOW)
     assert (caught.value.status, caught.value.code, caught.value.param) == (404, "model_not_found", "model")
     assert f"'{model_id}'" in caught.value.message
 
@@ -97,7 +106,7 @@ def test_whether_others_may_use_a_model_is_not_told(model_change: dict[str, obje
     messages = set()
     for shelf in (hidden, a_shelf()):
         with pytest.raises(ModelNotFound) as caught:
-            shelf.find("m", kind, RECORD, NOW)
+            shelf.find(an_order("m"), kind, RECORD, NOW)
         messages.add(caught.value.message)
     assert len(messages) == 1
 
@@ -105,7 +114,7 @@ def test_whether_others_may_use_a_model_is_not_told(model_change: dict[str, obje
 @pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.CHAT])
 def test_a_model_of_another_kind_is_not_found_and_the_reason_is_told(kind: Kind) -> None:
     with pytest.raises(ModelNotFound, match=f"a model for chat calls, not for {kind}"):
-        a_shelf(MODEL).find("m", kind, RECORD, NOW)
+        a_shelf(MODEL).find(an_order("m"), kind, RECORD, NOW)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +130,40 @@ def test_a_model_of_another_kind_is_not_found_and_the_reason_is_told(kind: Kind)
 def test_an_offer_has_the_price_in_force_at_the_instant(now: datetime, price_id: int) -> None:
     prices = (a_price(NOW + SECOND, price_id=2), a_price(NOW + 2 * SECOND, price_id=3), a_price(NOW))
     shelf = a_shelf(msgspec.structs.replace(MODEL, prices=prices))
-    assert shelf.find("m", Kind.CHAT, RECORD, now).rate.price.id == price_id
+    assert shelf.find(an_order("m"), Kind.CHAT, RECORD, now).rate.price.id == price_id
 
 
 @pytest.mark.parametrize(("group", "multiplier"), GROUPS.items(), ids=GROUPS)
 def test_an_offer_has_the_multiplier_of_the_callers_group(group: str, multiplier: int) -> None:
     caller = msgspec.structs.replace(RECORD, group=group)
-    offer = a_shelf(MODEL).find("m", Kind.CHAT, caller, NOW)
+    offer = a_shelf(MODEL).find(an_order("m"), Kind.CHAT, caller, NOW)
     assert offer == Offer(MODEL, Rate(a_price(), multiplier))
 
 
 def test_a_group_that_is_not_on_the_shelf_yet_is_waited_for_rather_than_guessed() -> None:
     caller = msgspec.structs.replace(RECORD, group="made a moment ago")
     with pytest.raises(StoreUnavailable):
-        a_shelf(MODEL).find("m", Kind.CHAT, caller, NOW)
+        a_shelf(MODEL).find(an_order("m"), Kind.CHAT, caller, NOW)
+
+
+def test_each_variant_has_its_own_price() -> None:
+    small, large = (
+        Price(
+            id=id_,
+            model_id="m",
+            effective_from=NOW,
+            model=id_ * MILLIONTHS,
+            completion=MILLIONTHS,
+            cached=MILLIONTHS,
+            variant=variant,
+        )
+        for id_, variant in ((1, "1024x1024"), (2, "1792x1024 hd"))
+    )
+    model = Model(id="m", kind=Kind.IMAGE, introduced_at=NOW, only_groups=None, prices=(small, large))
+    shelf = Shelf({"m": model}, {RECORD.group: MILLIONTHS})
+    assert shelf.find(an_order("m", "1792x1024 hd"), Kind.IMAGE, RECORD, NOW).rate.price.id == 2
+    assert shelf.usable(RECORD, NOW) == [model]
+    with pytest.raises(InvalidParameter, match="'quality' must be one of hd for m at 1792x1024"):
+        shelf.find(an_order("m", "1792x1024"), Kind.IMAGE, RECORD, NOW)
+    with pytest.raises(ModelNotFound):
+        shelf.find(an_order("m", "1024x1024"), Kind.IMAGE, RECORD, NOW - timedelta(seconds=1))

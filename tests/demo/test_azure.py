@@ -11,6 +11,7 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 from tests.demo.conftest import KEY
 from tests.demo.formats import AZURE
+from tollkeeper.demo.dialects.openai import MODELS
 from tollkeeper.demo.speech import text_of
 from tools.simulator import Simulator
 
@@ -144,9 +145,9 @@ async def test_the_newer_address_takes_the_key_either_way(locked_sim: Simulator)
     async with AsyncOpenAI(base_url=locked_sim.base.replace("/v1", "/openai/v1"), api_key=KEY, max_retries=0) as plain:
         answer: Any = await plain.chat.completions.create(model="demo-large", messages=said("hi"))
         assert (answer.model, bool(answer.prompt_filter_results)) == ("demo-large", True)
-        assert [model.id async for model in plain.models.list()] == ["demo-small", "demo-large"]
+        assert [model.id async for model in plain.models.list()] == list(MODELS)
     assert (await AZURE.send(locked_sim, body, headers={"authorization": f"Bearer {KEY}"})).status == 401
 
 
 async def test_models_are_listed(caller: AsyncAzureOpenAI) -> None:
-    assert [model.id async for model in caller.models.list()] == ["demo-small", "demo-large"]
+    assert [model.id async for model in caller.models.list()] == list(MODELS)

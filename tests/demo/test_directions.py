@@ -17,6 +17,7 @@ DEFAULTS = Directions(tokens=9)
         ("[[tokens=3 drip=1]] [[tokens=4]]", Directions(tokens=4, drip=True)),
         ('[[status=500 status_text="two words ]]"]]', Directions(tokens=9, status=500, status_text="two words ]]")),
         ("[[thinking=0 cache_write=2]]", Directions(tokens=9, thinking=0, cache_write=2)),
+        ("[[images=0 bytes=9 midway=1]]", Directions(tokens=9, images=0, bytes=9, midway=True)),
         ("[[only=here tokens=1]] [[only=there tokens=2]]", Directions(tokens=1)),
     ],
 )
@@ -35,6 +36,9 @@ def test_what_is_written_is_what_is_done(text: str, expected: Directions) -> Non
         "[[thinking=-1]]",
         "[[cached=-1]]",
         "[[cache_write=-1]]",
+        "[[images=-1]]",
+        "[[images=1001]]",
+        "[[bytes=-1]]",
     ],
 )
 def test_what_cannot_be_done_is_told(text: str) -> None:

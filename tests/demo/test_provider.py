@@ -9,6 +9,7 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletionChunk
 
 from tests.demo.conftest import KEY
+from tollkeeper.demo.dialects.openai import MODELS
 from tollkeeper.demo.order import read_order
 from tollkeeper.demo.speech import text_of
 from tollkeeper.demo.tokens import count_input, count_text
@@ -154,7 +155,7 @@ def test_images_are_taken_and_an_echo_is_what_was_said(sim: Simulator) -> None:
 
 def test_models_are_listed(locked_sim: Simulator) -> None:
     with client(locked_sim) as caller:
-        assert [model.id for model in caller.models.list()] == ["demo-small", "demo-large"]
+        assert [model.id for model in caller.models.list()] == list(MODELS)
 
 
 def test_a_wrong_key_is_refused_in_words_that_quote_it(locked_sim: Simulator) -> None:

@@ -26,9 +26,11 @@ from tollkeeper.edge.exchange import Receive, Scope, Send
 from tollkeeper.edge.lifespan import Stopping, lifespan
 from tollkeeper.edge.respond import Gateway, Health
 from tollkeeper.edge.routes import ROUTES, RouteTable
+from tollkeeper.media.lengths import AudioLengths
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
 from tollkeeper.relay.dispatch import Dispatcher
+from tollkeeper.relay.operations import Measures
 from tollkeeper.relay.pipeline import Relay
 from tollkeeper.settings import Settings
 from tollkeeper.steady import survive
@@ -42,6 +44,7 @@ from tollkeeper.storage.provider_accounts import SqlProviderAccounts
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
+MEASURING_SECONDS = 10.0
 # New objects before the youngest of them are looked through for garbage; nearly all are freed long before, by count.
 GARBAGE_OBJECTS = 20_000
 
@@ -60,13 +63,14 @@ def gateway(settings: Settings) -> App:
     call_log = CallLog(sys.stdout.fileno())
     book = address_book_of(settings)
     upstream = upstream_of(settings)
+    lengths = AudioLengths(children=1, seconds_most=MEASURING_SECONDS)
     pool = pool_of(SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups)
     relay = Relay(
         keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
-        counter=InputCounter(),
+        measures=Measures(InputCounter(), lengths),
         dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings)),
         running=Running(),
         limits=time_limits_of(settings),
@@ -91,7 +95,7 @@ def gateway(settings: Settings) -> App:
         bookkeeper.live,
     )
     stores = (nudges, lookups, signals, booking)
-    ends = (upstream.close, bookkeeper.close, *(store.close for store in stores), call_log.close)
+    ends = (upstream.close, lengths.close, bookkeeper.close, *(store.close for store in stores), call_log.close)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

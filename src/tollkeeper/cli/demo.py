@@ -36,8 +36,10 @@ def provider(
     Azure (/openai/deployments/NAME/chat/completions, /openai/v1/chat/completions), Anthropic (/v1/messages)
     and Gemini (/v1beta/models/NAME:generateContent, :streamGenerateContent?alt=sse).
 
-    How a call is answered can be written into its last user message, in double square brackets:
-    tokens=200 chunk_ms=5 cut_at=40.
+    OpenAI and Azure also have images/generations, audio/speech, audio/transcriptions and audio/translations.
+
+    How a call is answered can be written into its last user message (its prompt, the input of speech), in double
+    square brackets: tokens=200 chunk_ms=5 cut_at=40, images=2 bytes=1000000.
     """
     try:
         weather = read_storm(storm)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
 from tollkeeper.core.errors import ModelNotFound, StoreUnavailable
 from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.media import MediaLimits, unknown_variant
 from tollkeeper.core.prices import Price, Rate, in_force
 from tollkeeper.core.quote import TokenLimits
 
@@ -27,12 +29,26 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     # The price in force, and those announced.
     prices: tuple[Price, ...]
     limits: TokenLimits = TokenLimits()
+    media: MediaLimits = MediaLimits()
+
+    def variants(self, now: datetime) -> list[str]:
+        """The names of what is for sale at `now`."""
+        return list(dict.fromkeys(price.variant for price in self.prices if price.effective_from <= now))
 
     def usable_by(self, caller: KeyRecord) -> bool:
         """Open to the caller's group, and not left out by its key."""
         return (self.only_groups is None or caller.group in self.only_groups) and (
             caller.only_models is None or self.id in caller.only_models
         )
+
+
+class Order(Protocol):
+    """What of an order says which price it has."""
+
+    model: str
+
+    @property
+    def variant(self) -> str: ...
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -50,22 +66,22 @@ class Shelf(msgspec.Struct, frozen=True):
 
     def usable(self, caller: KeyRecord, now: datetime) -> list[Model]:
         """The models that `caller` may call at `now`."""
-        return [
-            model
-            for model in self.models.values()
-            if model.usable_by(caller) and in_force(model.prices, now) is not None
-        ]
+        return [model for model in self.models.values() if model.usable_by(caller) and model.variants(now)]
 
-    def find(self, model_id: str, kind: Kind, caller: KeyRecord, now: datetime) -> Offer:
-        """What `caller` gets under that name. Raise ModelNotFound: whether others may use such a model is not told."""
+    def find(self, order: Order, kind: Kind, caller: KeyRecord, now: datetime) -> Offer:
+        """What `caller` gets for an order. Raise ModelNotFound: whether others may use such a model is not told. Raise
+        InvalidParameter where the model is not sold like that."""
+        model_id = order.model
         model = self.models.get(model_id)
         if model is None or not model.usable_by(caller):
             raise ModelNotFound(model_id)
-        price = in_force(model.prices, now)
-        if price is None:
+        price = in_force(model.prices, now, order.variant)
+        if price is None and not model.variants(now):
             raise ModelNotFound(model_id)
         if model.kind is not kind:
             raise ModelNotFound(model_id, f"it is a model for {model.kind} calls, not for {kind}")
+        if price is None:
+            raise unknown_variant(model_id, order.variant, model.variants(now))
         group = self.groups.get(caller.group)
         if group is None:
             # A group that was made a moment ago, and is not on this shelf yet.

@@ -31,6 +31,7 @@ class UsageSource(StrEnum):
     PROVIDER = "provider"
     COUNTED = "counted"
     COUNTED_INPUT = "counted_input"
+    MEASURED = "measured"
     JOURNAL = "journal"
     CHECKPOINT = "checkpoint"
     NONE = "none"
@@ -41,6 +42,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
     reported: Usage | None = None
     counted: Usage
+    # What is priced was known before the call: the characters of a text, the seconds of a file.
+    measured: bool = False
 
 
 class Charge(msgspec.Struct, frozen=True):
@@ -58,6 +61,7 @@ def charge(ending: Ending, seen: Seen, rate: Rate, *, most_tokens: int) -> Charg
     else:
         usage = seen.counted
         source = UsageSource.COUNTED if usage.output_tokens else UsageSource.COUNTED_INPUT
+        source = UsageSource.MEASURED if seen.measured else source
     return Charge(rate.charge(usage), usage, source)
 
 

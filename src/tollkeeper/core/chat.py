@@ -1,29 +1,22 @@
 """Chat orders: what of a request body is priced, and the body as it goes on to a provider.
 
 Rules of this file
-1. What is priced is what is sent. A body that two readers could read differently (a parameter that stands twice, or in
-   another case, a number out of range, text that is not UTF-8) is refused.
-2. We validate what we price. Every other field passes through, byte for byte.
-3. Base64 is never counted as text: images, audio and files are held for by the catalog's figure.
-4. What a body costs to read is bounded by its size and by how many strings it has, not by the caller's imagination.
+1. We validate what we price. Every other field passes through, byte for byte.
+2. Base64 is never counted as text: images, audio and files are held for by the catalog's figure.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta, Raw
 
 from tollkeeper.core import tokens
-from tollkeeper.core.errors import InvalidParameter, MalformedBody, MissingParameter
+from tollkeeper.core.errors import InvalidParameter, MissingParameter
+from tollkeeper.core.json_fields import encode, read_asked, read_fields
 
 CHOICES_MOST = 128
 TOKENS_MOST = 10**9
-NAMES_MOST = 256
-# Of strings, in the whole body: some fifty thousand messages or parts of messages.
-QUOTES_MOST = 400_000
-FULLY_READ_BYTES_MOST = 1024 * 1024
 # The vendor's own framing: each message, and the beginning of the answer.
 MESSAGE_TOKENS = 3
 ANSWER_TOKENS = 3
@@ -89,8 +82,7 @@ class Asked(msgspec.Struct):
     max_completion_tokens: WholeNumber | None = None
 
 
-# How msgspec says where in a body something is wrong, and what of that callers are told to send instead.
-_PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
+# By the place of what is wrong in a body, what callers are told to send instead.
 WANTED = {
     "model": "must be the id of a model",
     "messages": "must be an array of at least one message",
@@ -104,17 +96,14 @@ WANTED = {
 WANTED_OF_FILES = "cannot be used: files are sent in the message itself, as file_data"
 WANTED_IN_MESSAGES = "must be a message with a role and a content: a text, or an array of parts that have a type"
 
-_NAME = re.compile(rb'\s*[{,]\s*"(?:[^"\\]|\\.)*"\s*:\s*')
-
-encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder().decode
 decode_asked = msgspec.json.Decoder(Asked).decode
-decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
-NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class ChatOrder(msgspec.Struct, kw_only=True):
     """One chat completion, as asked for. Its content is dropped as soon as a provider has begun to answer."""
+
+    # It has one price.
+    variant: ClassVar[str] = ""
 
     model: str
     stream: bool
@@ -153,8 +142,8 @@ class ChatOrder(msgspec.Struct, kw_only=True):
 
 
 def read_chat(body: bytes) -> ChatOrder:
-    fields = _read_fields(body)
-    asked = _read_asked(body)
+    fields = read_fields(body, Asked.__struct_fields__)
+    asked = read_asked(body, decode_asked, _wanted)
     if asked.model is None:
         raise MissingParameter("model")
     if not asked.model:
@@ -178,55 +167,9 @@ def read_chat(body: bytes) -> ChatOrder:
     )
 
 
-def _read_fields(body: bytes) -> dict[str, Raw]:
-    if body.count(b'"') - body.count(b'\\"') > QUOTES_MOST:
-        raise MalformedBody("The request body has too many messages or parts. Send fewer.")
-    try:
-        body.isascii() or str(body, "utf-8")
-        fields = decode_fields(body)
-        for value in fields.values():
-            # Looked at to the last number, unless that would take long.
-            if len(memoryview(value)) <= FULLY_READ_BYTES_MOST:
-                decode(value)
-    except NOT_READ:
-        raise MalformedBody from None
-    if len(fields) > NAMES_MOST:
-        raise MalformedBody("The request body has too many parameters. Send those that the protocol knows.")
-    if not _each_stands_once(body, fields):
-        raise MalformedBody("A parameter stands twice in the request body. Send each once.")
-    priced = Asked.__struct_fields__
-    if any(name not in priced and name.casefold() in priced for name in fields):
-        raise MalformedBody(f"Parameters are written in small letters: {', '.join(priced)}.")
-    return fields
-
-
-def _read_asked(body: bytes) -> Asked:
-    try:
-        return decode_asked(body)
-    except msgspec.ValidationError as problem:
-        place = _PLACE.search(str(problem))
-        if place is None:
-            raise MalformedBody from None
-        param = place["place"]
-        wanted = WANTED_OF_FILES if param.endswith(".file_id") else WANTED_IN_MESSAGES
-        raise InvalidParameter(param, WANTED.get(param, wanted)) from None
-    except NOT_READ:
-        raise MalformedBody from None
-
-
-def _each_stands_once(body: bytes, fields: Mapping[str, Raw]) -> bool:
-    """Whether the values follow each other in the body with only their names between them: of a name that stands
-    twice, the reader has kept one value only."""
-    if len(body) == 1 + sum(len(name) + len(memoryview(value)) + 4 for name, value in fields.items()):
-        # Written without spaces, as SDKs do: no byte is left in which anything could stand twice.
-        return True
-    at = 0
-    for value in map(bytes, fields.values()):
-        name = _NAME.match(body, at)
-        if name is None or not body.startswith(value, name.end()):
-            return False
-        at = name.end() + len(value)
-    return body[at:].strip().removeprefix(b"{").strip() == b"}"
+def _wanted(place: str) -> str:
+    """What to send instead of what is wrong at a place."""
+    return WANTED.get(place, WANTED_OF_FILES if place.endswith(".file_id") else WANTED_IN_MESSAGES)
 
 
 def _schemas(fields: Mapping[str, Raw]) -> Iterator[str]:

@@ -12,7 +12,7 @@
     ├── BodyTooLarge          413
     ├── InternalFailure       500   StreamBroken
     ├── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced ·
-    │                               ProviderUnavailable · TimeLimitReached · NodeStopping
+    │                               ProviderUnavailable · TimeLimitReached · NodeStopping · TooMuchToMeasure
     └── EdgeTimeout           524
 
 Rules of this file
@@ -292,6 +292,12 @@ class TooMuchInReading(Unavailable):
     """Too many large requests are being read right now. Nothing was charged. Try again shortly."""
 
     code = "too_much_in_reading"
+
+
+class TooMuchToMeasure(Unavailable):
+    """More audio files are waiting to be measured than this node can take. Nothing was charged. Try again shortly."""
+
+    code = "too_much_to_measure"
 
 
 class QueueFull(Unavailable):

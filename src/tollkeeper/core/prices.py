@@ -21,7 +21,8 @@ _SCALE = MILLIONTHS**3 // UNITS_PER_QUOTA_TOKEN
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Counts of model tokens. `cached_tokens` are part of `input_tokens`."""
+    """Counts of model tokens; of media, `input_tokens` are the units that are priced: images, characters, seconds.
+    `cached_tokens` are part of `input_tokens`."""
 
     input_tokens: int
     output_tokens: int = 0
@@ -37,6 +38,8 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     model: int
     completion: int
     cached: int
+    # Which of the model's prices: of an image, its size and quality. Most models have one price, without a name.
+    variant: str = ""
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -69,7 +72,7 @@ def millionths(multiplier: Decimal) -> int:
     return int(scaled)
 
 
-def in_force(prices: Iterable[Price], now: datetime) -> Price | None:
-    """The price that holds at `now`: the latest that has begun."""
-    begun = [price for price in prices if price.effective_from <= now]
+def in_force(prices: Iterable[Price], now: datetime, variant: str = "") -> Price | None:
+    """The price of a variant that holds at `now`: the latest that has begun."""
+    begun = [price for price in prices if price.effective_from <= now and price.variant == variant]
     return max(begun, key=lambda price: price.effective_from, default=None)

@@ -31,10 +31,14 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     n: int = 1
     # The caller asks the model to think before it speaks.
     thinks: bool = False
+    # What is priced is known before the call, and there is no output that would be: images, characters, seconds.
+    measured: bool = False
 
 
 def expected(ask: Ask, limits: TokenLimits) -> Usage:
     """The usage that a hold must cover."""
+    if ask.measured:
+        return Usage(ask.input_tokens)
     if ask.max_output_tokens is not None:
         each = min(ask.max_output_tokens, limits.max_output_tokens)
     elif limits.hidden_reasoning or ask.thinks:

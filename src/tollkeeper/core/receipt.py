@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.money import Quota, quota_text, usd_exact
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
@@ -15,6 +16,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     request_id: UUID
     account_id: int
     key_id: int
+    kind: Kind = Kind.CHAT
     rate: Rate
     usage: Usage
     usage_source: UsageSource
@@ -29,13 +31,17 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     def formula(self) -> str:
         """How the charge came about, so that anybody can check it."""
         price, usage = self.rate.price, self.usage
+        priced = self.rate.charge(usage)
+        bounded = f", at most the {quota_text(self.held)} held" if self.charged < priced else ""
+        if self.kind is not Kind.CHAT:
+            unit, name = UNITS[self.kind], f" ({price.variant})" if price.variant else ""
+            each = f"{multiplier(self.rate.group)} group × {multiplier(price.model)} quota for each {unit}{name}"
+            return f"{each} × {usage.input_tokens} = {quota_text(priced)} quota{bounded}"
         terms = [f"{usage.input_tokens - usage.cached_tokens} input"]
         if usage.cached_tokens:
             terms.append(f"{usage.cached_tokens} cached × {multiplier(price.cached)}")
         terms.append(f"{usage.output_tokens} output × {multiplier(price.completion)}")
         factors = f"{multiplier(self.rate.group)} group × {multiplier(price.model)} model"
-        priced = self.rate.charge(usage)
-        bounded = f", at most the {quota_text(self.held)} held" if self.charged < priced else ""
         return f"{factors} × ({' + '.join(terms)}) = {quota_text(priced)} quota{bounded}"
 
     @property
@@ -47,6 +53,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         return usd_exact(self.charged)
 
 
+# What is counted of each kind.
+UNITS = {Kind.IMAGE: "image", Kind.SPEECH: "character", Kind.TRANSCRIPTION: "second"}
 ENDINGS = {
     Ending.COMPLETED: "The answer was delivered whole.",
     Ending.UPSTREAM_BROKE: "The provider broke off in the middle; what was delivered until then is charged.",
@@ -62,6 +70,7 @@ SOURCES = {
     UsageSource.PROVIDER: "The provider reported its usage.",
     UsageSource.COUNTED: "Input and output were counted by us, because the provider reported no usage.",
     UsageSource.COUNTED_INPUT: "Only the input is charged, as counted by us: no output was seen.",
+    UsageSource.MEASURED: "What is charged was counted by us before the call was made.",
     UsageSource.JOURNAL: "The usage is from the process's journal.",
     UsageSource.CHECKPOINT: "The usage is from the call's last checkpoint.",
     UsageSource.NONE: "",

@@ -11,10 +11,11 @@ class Begin(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Put bytes on the wire; `tokens` of the answer are in them."""
+    """Put bytes on the wire; `tokens` of the answer are in them, and `images` are whole with them."""
 
     data: bytes
     tokens: int = 0
+    images: int = 0
 
 
 class Pause(NamedTuple):

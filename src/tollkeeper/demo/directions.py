@@ -1,4 +1,6 @@
-"""Stage directions: how one call is to be answered, written into the last user message so that they pass any gateway.
+"""Stage directions: how one call is to be answered, written into what the caller says so that they pass any gateway.
+
+They stand in the last user message, in the prompt of images and transcripts, in the input of speech.
 
 `[[tokens=200 chunk_ms=5]]`: names and values; a value with spaces stands in double quotes. Several blocks add up, the
 later wins. A block with `only=NAME` speaks to the simulator of that `--name` alone, which is how one call fails here
@@ -15,6 +17,7 @@ _BLOCK = re.compile(r"\[\[\s*(\w+=(?:\"[^\"]*\"|[^\s\"\]]+)(?:\s+\w+=(?:\"[^\"]*
 _PAIR = re.compile(r"(\w+)=(?:\"([^\"]*)\"|(\S+))")
 
 TOKENS_MOST = 1_000_000
+IMAGES_MOST = 1_000
 
 UsageSaid = Literal["right", "no", "absurd", "negative", "zero", "huge", "twice", "string"]
 
@@ -23,15 +26,19 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call's directions, in every format alike.
 
     `*_at=K` means after K content chunks (0: after the headers, before any event); thoughts that are shown are content.
+    Content chunks of other calls than chat are whole images, chunks of sound, runs of words.
     """
 
-    # What is said, and how fast.
+    # What is said, and how fast: tokens are words of a transcript and of a revised prompt, too.
     tokens: int = 16
     per_chunk: int = 1
     delay_ms: float = 0
     first_chunk_ms: float = 0
     chunk_ms: float = 0
     echo: bool = False
+    # Images, whatever was asked for; bytes of each image's base64, or of a sound.
+    images: int | None = None
+    bytes: int | None = None
     # Tokens of thoughts before it; without: as the caller's request has it.
     thinking: int | None = None
     # An answer that is withheld: after its words, or (where a vendor does that) before any.
@@ -58,6 +65,8 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_done: bool = False
     no_finish: bool = False
     wrong_length: bool = False
+    # An early end of images comes before the end of one, and not between two.
+    midway: bool = False
     # Events that are hard to read.
     drip: bool = False
     malformed_at: int | None = None
@@ -68,6 +77,10 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def refuses(self) -> bool:
         return self.status != 200 or self.redirect is not None
+
+    @property
+    def is_no_answer(self) -> bool:
+        return self.refuses or self.json_garbage or bool(self.gzip_bomb)
 
     @property
     def is_uneventful(self) -> bool:
@@ -110,4 +123,6 @@ def _read(blocks: tuple[str, ...], defaults: Directions, name: str) -> Direction
         raise BadDirection(f"tokens are 0 to {TOKENS_MOST}, per_chunk is 1 or more, status 200 to 599")
     if not (0 <= (chosen.thinking or 0) <= TOKENS_MOST and chosen.cached >= 0 and chosen.cache_write >= 0):
         raise BadDirection(f"thinking is 0 to {TOKENS_MOST}, cached and cache_write are 0 or more")
+    if not (0 <= (chosen.images or 0) <= IMAGES_MOST and (chosen.bytes or 0) >= 0):
+        raise BadDirection(f"images are 0 to {IMAGES_MOST}, bytes are 0 or more")
     return chosen

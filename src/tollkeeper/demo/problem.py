@@ -11,6 +11,7 @@ class Problem(NamedTuple):
     type: str | None = None
     code: str | None = None
     retry_after: int | None = None
+    param: str | None = None
 
 
 class Refused(Exception):

@@ -5,10 +5,15 @@ import random
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from tollkeeper.demo.acts import Act
 from tollkeeper.demo.dialect import Dialect
+from tollkeeper.demo.dialects.azure import IMAGE_EXTRAS, deployment_in
 from tollkeeper.demo.directions import BadDirection, Directions, read_directions
+from tollkeeper.demo.media.answer import Setting
+from tollkeeper.demo.media.kinds import READINGS, Kind, names_of
+from tollkeeper.demo.media.script import media_script
 from tollkeeper.demo.problem import Problem, Refused
 from tollkeeper.demo.request import BadRequest, Request
 from tollkeeper.demo.routes import OPENAI, Wanted, route_of
@@ -46,6 +51,7 @@ class Provider:
         self._chance = random.Random()  # noqa: S311 - weather, not a secret
         self._handlers: dict[Wanted, Handler] = {
             "answer": self._chat,
+            **{kind: partial(self._media, kind) for kind in READINGS},
             "models": self._models,
             "weather": self._change_weather,
             "nothing": _refuse_address,
@@ -101,6 +107,23 @@ class Provider:
             wants_usage=order.wants_usage,
         )
         return script_of(dialect, scene)
+
+    def _media(self, kind: Kind, dialect: Dialect, request: Request, line: TruthLine) -> Iterator[Act]:
+        line.kind = kind
+        dialect.check(request, self._key)
+        reading, deployment = READINGS[kind], deployment_in(request.path)
+        fields = reading.fields(request)
+        line.fields = names_of(fields)
+        order = reading.order(fields if deployment is None else {**fields, "model": deployment})
+        line.model, line.file_bytes = order.model, order.file_bytes
+        self._weather()
+        directions = self._directions(order.asked)
+        # Whoever is refused is charged nothing.
+        if not directions.refuses:
+            line.characters = order.characters
+        extras = IMAGE_EXTRAS if dialect.vendor == "azure" else b""
+        setting = Setting(directions, int(line.received_at), line.request_id, extras)
+        return media_script(dialect, line.request_id.encode("latin-1"), directions, order.answer(setting))
 
     def _weather(self) -> None:
         if self.storm.share and self._chance.random() < self.storm.share:

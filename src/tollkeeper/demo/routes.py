@@ -6,9 +6,10 @@ from tollkeeper.demo.dialect import Dialect
 from tollkeeper.demo.dialects import azure, gemini
 from tollkeeper.demo.dialects.anthropic import Anthropic
 from tollkeeper.demo.dialects.openai import OpenAI
+from tollkeeper.demo.media.kinds import Kind
 from tollkeeper.demo.request import Request
 
-Wanted = Literal["answer", "models", "weather", "nothing"]
+Wanted = Literal["answer", "models", "weather", "nothing"] | Kind
 
 
 class Route(NamedTuple):
@@ -21,16 +22,23 @@ AZURE = azure.Azure()
 ANTHROPIC = Anthropic()
 GEMINI = gemini.Gemini()
 
+# OpenAI's, and Azure's after the name of a deployment.
+OPERATIONS: dict[str, Wanted] = {
+    "chat/completions": "answer",
+    "images/generations": "image",
+    "audio/speech": "speech",
+    "audio/transcriptions": "transcription",
+    "audio/translations": "translation",
+}
 EXACT = {
-    ("POST", "/v1/chat/completions"): Route(OPENAI, "answer"),
+    **{("POST", f"/v1/{path}"): Route(OPENAI, wanted) for path, wanted in OPERATIONS.items()},
+    **{("POST", f"/openai/v1/{path}"): Route(AZURE, wanted) for path, wanted in OPERATIONS.items()},
     ("POST", "/v1/messages"): Route(ANTHROPIC, "answer"),
-    ("POST", "/openai/v1/chat/completions"): Route(AZURE, "answer"),
     ("GET", "/openai/v1/models"): Route(AZURE, "models"),
     ("GET", "/openai/models"): Route(AZURE, "models"),
     ("GET", "/v1beta/models"): Route(GEMINI, "models"),
     ("PUT", "/demo/storm"): Route(OPENAI, "weather"),
 }
-PATTERNS = ((azure.DEPLOYMENT_PATH, AZURE), (gemini.PATH, GEMINI))
 # Whose address it looks like, where nothing is wanted that exists.
 BEGINNINGS = (
     ("/openai/", AZURE),
@@ -47,9 +55,10 @@ def route_of(request: Request) -> Route:
 
 def _search(request: Request) -> Route:
     if request.method == "POST":
-        for pattern, dialect in PATTERNS:
-            if pattern.fullmatch(request.path):
-                return Route(dialect, "answer")
+        if deployed := azure.DEPLOYMENT_PATH.fullmatch(request.path):
+            return Route(AZURE, OPERATIONS[deployed["operation"]])
+        if gemini.PATH.fullmatch(request.path):
+            return Route(GEMINI, "answer")
     if request.method == "GET" and request.path == "/v1/models":
         return Route(_by_headers(request), "models")
     return Route(next((vendor for start, vendor in BEGINNINGS if request.path.startswith(start)), OPENAI), "nothing")

@@ -63,17 +63,19 @@ class Scene(NamedTuple):
         """What ends the answer early once this many content chunks are out."""
         if not self.directions.stops_early:
             return None
-        chosen = self.directions
-        turns: tuple[tuple[int | None, Act], ...] = (
-            (chosen.cut_at, Cut()),
-            (chosen.half_close_at, HalfClose()),
-            (chosen.stall_at, Stall()),
-        )
-        return next(
-            (act for at, act in turns if at is not None and min(at, self.content_chunks) == content_chunks), None
-        )
+        return early_stop(self.directions, content_chunks, self.content_chunks)
 
     @property
     def content_chunks(self) -> int:
         """How many content chunks the answer has, when all are sent; thoughts that are shown are content."""
         return (len(self.speech.thoughts) + len(self.speech.pieces)) * self.choices
+
+
+def early_stop(chosen: Directions, sent: int, last: int) -> Act | None:
+    """What ends an answer of `last` content chunks early once so many are out; put past the end, it is at the end."""
+    turns: tuple[tuple[int | None, Act], ...] = (
+        (chosen.cut_at, Cut()),
+        (chosen.half_close_at, HalfClose()),
+        (chosen.stall_at, Stall()),
+    )
+    return next((act for at, act in turns if at is not None and min(at, last) == sent), None)

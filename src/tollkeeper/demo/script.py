@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tollkeeper.demo import frames
 from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
 from tollkeeper.demo.dialect import Dialect
+from tollkeeper.demo.directions import Directions
 from tollkeeper.demo.events import streamed
 from tollkeeper.demo.problem import Problem
 from tollkeeper.demo.scene import Scene
@@ -22,15 +23,9 @@ def script_of(dialect: Dialect, scene: Scene) -> Iterator[Act]:
     chosen = scene.directions
     if chosen.delay_ms:
         yield Pause(chosen.delay_ms / 1_000)
-    if chosen.redirect is not None:
-        yield from _redirect(dialect.own_fields(scene.request_id), chosen.redirect)
-    elif chosen.status != 200:
-        told = (chosen.status_text, chosen.error_type, chosen.error_code, chosen.retry_after)
-        yield from refuse(dialect, scene.request_id, Problem(chosen.status, *told))
-    elif chosen.json_garbage:
-        yield from _json(dialect.own_fields(scene.request_id), 200, GARBAGE, "garbage")
-    elif chosen.gzip_bomb:
-        yield from _bomb(dialect.own_fields(scene.request_id), scene)
+    if chosen.is_no_answer:
+        kind = b"text/event-stream" if scene.streamed else b"application/json"
+        yield from no_answer(dialect, scene.request_id, chosen, kind)
     elif scene.streamed:
         yield from streamed(dialect, scene)
     elif chosen.is_uneventful and not (chosen.first_chunk_ms or chosen.long_line or chosen.wrong_length):
@@ -40,6 +35,19 @@ def script_of(dialect: Dialect, scene: Scene) -> Iterator[Act]:
         yield End("finished")
     else:
         yield from _whole(dialect, scene)
+
+
+def no_answer(dialect: Dialect, request_id: bytes, chosen: Directions, kind: bytes) -> Iterator[Act]:
+    """What is told where an answer of that content type should be."""
+    if chosen.redirect is not None:
+        yield from _redirect(dialect.own_fields(request_id), chosen.redirect)
+    elif chosen.status != 200:
+        told = (chosen.status_text, chosen.error_type, chosen.error_code, chosen.retry_after)
+        yield from refuse(dialect, request_id, Problem(chosen.status, *told))
+    elif chosen.json_garbage:
+        yield from _json(dialect.own_fields(request_id), 200, GARBAGE, "garbage")
+    else:
+        yield from _bomb(dialect.own_fields(request_id), chosen.gzip_bomb, kind)
 
 
 def refuse(dialect: Dialect, request_id: bytes, problem: Problem, *, close: bool = False) -> Iterator[Act]:
@@ -95,13 +103,12 @@ def _dripped(data: bytes, tokens: int) -> Iterator[Act]:
         yield Pause(0)
 
 
-def _bomb(own_fields: bytes, scene: Scene) -> Iterator[Act]:
+def _bomb(own_fields: bytes, size: int, kind: bytes) -> Iterator[Act]:
     """A small body that becomes a very large one when it is unpacked."""
     squeeze = zlib.compressobj(wbits=31)
-    kind = b"text/event-stream" if scene.streamed else b"application/json"
     fields = (b"content-type: " + kind, b"content-encoding: gzip", b"transfer-encoding: chunked")
     yield Begin(200, frames.head(200, own_fields, *fields))
-    for left in range(scene.directions.gzip_bomb, 0, -len(BOMB_BLOCK)):
+    for left in range(size, 0, -len(BOMB_BLOCK)):
         if squeezed := squeeze.compress(BOMB_BLOCK[:left]):
             yield Send(frames.chunk(squeezed))
     yield Send(frames.chunk(squeeze.flush()) + frames.LAST_CHUNK)

@@ -19,7 +19,8 @@ class TruthLine(msgspec.Struct):
     """One call. `bytes_sent` counts everything that went to the socket, headers too; `status` is 0 if nothing did.
 
     All input is in `input_tokens`, cached and cache-written too, and all output that was sent is in `output_tokens`,
-    thoughts too, shown or not.
+    thoughts too, shown or not. Of calls that are no chat `characters` are the code points to be spoken, `images` the
+    objects that were sent whole, and `fields` the names of the fields that came.
     """
 
     request_id: str
@@ -37,6 +38,11 @@ class TruthLine(msgspec.Struct):
     first_byte_at: float | None = None
     closed_at: float = 0.0
     vendor: str = ""
+    kind: str = "chat"
+    images: int = 0
+    characters: int = 0
+    file_bytes: int = 0
+    fields: str = ""
 
 
 class TruthFile:

@@ -161,12 +161,13 @@ class Connection(asyncio.Protocol):
 def _writes(line: TruthLine, script: Iterator[Act]) -> Iterator[bytes | Act]:
     """The script with everything joined that is said in one breath: a system call costs more than an event."""
     waiting: list[bytes] = []
-    size = tokens = 0
+    size = tokens = images = 0
     for act in script:
         if isinstance(act, Send):
             waiting.append(act.data)
             size += len(act.data)
             tokens += act.tokens
+            images += act.images
             if size < WRITE_BYTES_MOST:
                 continue
         elif isinstance(act, Begin):
@@ -175,8 +176,9 @@ def _writes(line: TruthLine, script: Iterator[Act]) -> Iterator[bytes | Act]:
             continue
         if waiting:
             line.output_tokens += tokens
+            line.images += images
             yield b"".join(waiting)
             waiting.clear()
-            size = tokens = 0
+            size = tokens = images = 0
         if not isinstance(act, Send):
             yield act

@@ -85,6 +85,12 @@ class Sent(msgspec.Struct, frozen=True):
 
     status: int
     body_bytes: int
+    # Its end will not come, and what was sent of it must not look whole.
+    broken_off: bool = False
+
+
+class BrokenOff(Exception):
+    """For the server: to break the connection off is the only way to say it in the middle of a file."""
 
 
 class Reply(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.edge import shapes
 from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import JSON, Exchange, Header, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
 from tollkeeper.edge.routes import CURRENT, RouteTable, Style
 from tollkeeper.steady import without_content
 
@@ -79,6 +79,8 @@ class Gateway:
         reply = await self._reply(exchange)
         if exchange.claim():
             await self._answer(exchange, reply)
+        if isinstance(reply, Sent) and reply.broken_off:
+            raise BrokenOff
 
     async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
         """Send a reply that has not gone yet, and write the call's line."""

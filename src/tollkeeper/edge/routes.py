@@ -6,7 +6,7 @@ import msgspec
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.errors import EndpointNotFound, GatewayError, MethodNotAllowed, Unauthorized
-from tollkeeper.edge import chat, endpoints, shapes
+from tollkeeper.edge import calls, endpoints, shapes
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import ANY_ORIGIN, Exchange, Header, Reply, Sent
 
@@ -49,7 +49,11 @@ class Route(msgspec.Struct, frozen=True):
 
 
 ROUTES = (
-    Route("POST", "/v1/chat/completions", API, chat.chat_completions),
+    Route("POST", "/v1/chat/completions", API, calls.chat_completions),
+    Route("POST", "/v1/images/generations", API, calls.image_generations),
+    Route("POST", "/v1/audio/speech", API, calls.speech),
+    Route("POST", "/v1/audio/transcriptions", API, calls.transcriptions),
+    Route("POST", "/v1/audio/translations", API, calls.translations),
     Route("GET", "/v1/models", API, endpoints.models),
     Route("GET", "/v2/account/balance", API, endpoints.account_balance),
     Route("GET", "/v2/token/balance", API, endpoints.key_balance),

@@ -33,6 +33,7 @@ from tollkeeper.ports.ledger import (
     Verdict,
 )
 from tollkeeper.ports.lookups import (
+    AudioLengths,
     Balances,
     Catalog,
     Clock,
@@ -58,6 +59,7 @@ __all__ = [
     "HEARTBEAT_SECONDS",
     "AccountDesk",
     "AlreadyOnFile",
+    "AudioLengths",
     "Balances",
     "Catalog",
     "CatalogDesk",

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from tollkeeper.core.catalog import Kind
+from tollkeeper.core.media import MediaLimits
 from tollkeeper.core.money import Quota
 from tollkeeper.core.pool import Place
 from tollkeeper.core.quote import TokenLimits
@@ -86,13 +87,18 @@ class NewPrice(msgspec.Struct, frozen=True, kw_only=True):
     completion: Decimal = Decimal(1)
     cached: Decimal = Decimal(1)
     effective_from: datetime | None = None
+    # Of an image, its size and quality.
+    variant: str = ""
 
 
 class NewModel(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: Kind
     price: NewPrice
+    # Prices of further variants.
+    more_prices: Sequence[NewPrice] = ()
     limits: TokenLimits = TokenLimits()
+    media: MediaLimits = MediaLimits()
     only_groups: Collection[str] | None = None
 
 

@@ -25,6 +25,13 @@ class Keys(Protocol):
         ...
 
 
+class AudioLengths(Protocol):
+    async def milliseconds(self, content: bytes | bytearray, filename: str) -> int:
+        """How long a file is to be heard. Raise InvalidParameter where it is no audio of the kind that its name says,
+        TooMuchToMeasure where too many wait."""
+        ...
+
+
 class Catalog(Protocol):
     async def shelf(self) -> Shelf:
         """Everything that is not retired."""

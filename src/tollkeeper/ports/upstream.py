@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.media import MediaOrder
 from tollkeeper.core.pool import Place
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.settings import Secret
@@ -127,7 +128,11 @@ class Vendor(Protocol):
         Raise UnsupportedParameter."""
         ...
 
-    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def media(self, order: MediaOrder, account: ProviderAccount) -> tuple[str, Headers, bytes]:
+        """The same for images, speech and audio. Raise UnsupportedParameter where the vendor has no such thing."""
+        ...
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder | MediaOrder) -> UpstreamAnswer:
         """A good answer to `order` as our protocol has it; the very same one where the vendor speaks it."""
         ...
 

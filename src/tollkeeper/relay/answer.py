@@ -12,6 +12,8 @@ import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+from typing import Any, Generic, TypeVar
 
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.chat import ChatOrder
@@ -21,9 +23,12 @@ from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.money import Quota
 from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
-from tollkeeper.relay.bill import Bill
+from tollkeeper.relay.bill import AnyMeter, Bill
 from tollkeeper.relay.call import Call, ClientLeft
-from tollkeeper.relay.dispatch import Delivery, Take
+from tollkeeper.relay.dispatch import Delivery, Order, Take
+
+OrderType = TypeVar("OrderType", bound=Order)
+MeterType = TypeVar("MeterType", bound=AnyMeter)
 
 WHOLE_BYTES_MOST = 64 * 1024 * 1024
 # A connection is kept if the very end of its answer comes this soon after the last event.
@@ -36,21 +41,30 @@ LOOK_CHARACTERS_LEAST = 128
 UNHEARD = frozenset({Event.USAGE, Event.ASIDE})
 
 
-class Answer(ABC):
+class Form(Enum):
+    """How an answer goes out."""
+
+    WHOLE = auto()
+    EVENTS = auto()
+    BYTES = auto()
+
+
+class Answer(ABC, Generic[OrderType, MeterType]):
     """One answer, read by the edge piece by piece."""
 
-    streamed: bool
+    form: Form
+    meter: MeterType
 
     def __init__(
         self,
         call: Call,
-        order: ChatOrder,
+        order: OrderType,
         bill: Bill,
         dispatch: Callable[[Take], Awaitable[Delivery]],
         drain_seconds: float,
     ) -> None:
         """`drain_seconds`: how long an answer is heard on whose caller has left."""
-        self.meter = Meter(order.n)
+        self.meter = self._new_meter(order)
         # How the provider's answer ended; None while it has not.
         self.ending: Ending | None = None
         self._call = call
@@ -59,6 +73,14 @@ class Answer(ABC):
         self._dispatch = dispatch
         self._drain_seconds = drain_seconds
         self._delivery: Delivery | None = None
+
+    @staticmethod
+    @abstractmethod
+    def _new_meter(order: OrderType) -> MeterType: ...
+
+    @property
+    def content_type(self) -> str:
+        return "application/json"
 
     @abstractmethod
     async def read(self) -> bytes:
@@ -79,9 +101,12 @@ class Answer(ABC):
 
     async def close(self) -> None:
         if self._delivery is not None:
-            reported = self.meter.reported
-            self._delivery.seat.leave(reported.output_tokens if reported else self.meter.characters // 4)
+            self._delivery.seat.leave(self._tokens_seen())
             await self._delivery.answer.close()
+
+    def _tokens_seen(self) -> int:
+        """For an account's limit of tokens a minute, about."""
+        return 0
 
     async def _delivered(self, take: Take) -> bytes:
         """Dispatch the order; what `take` made of the beginning of the answer."""
@@ -96,8 +121,13 @@ class Answer(ABC):
         return self._delivery.first
 
 
-class WholeAnswer(Answer):
-    streamed = False
+AnyAnswer = Answer[Any, Any]
+
+
+class Whole(Answer[OrderType, MeterType]):
+    """An answer that goes out when it has come to its end."""
+
+    form = Form.WHOLE
 
     async def read(self) -> bytes:
         if self.ending is not None:
@@ -109,6 +139,10 @@ class WholeAnswer(Answer):
         self.ending = Ending.COMPLETED
         return body
 
+    @abstractmethod
+    def _look_at(self, body: bytes) -> None:
+        """Raise NotAnAnswer."""
+
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         pieces, size_bytes = [], 0
         while piece := await upstream.read():
@@ -117,7 +151,7 @@ class WholeAnswer(Answer):
             if size_bytes > WHOLE_BYTES_MOST:
                 raise NotAnAnswer
         body = b"".join(pieces)
-        self.meter.read_whole(body)
+        self._look_at(body)
         return body
 
     def client_left(self) -> None:
@@ -125,8 +159,23 @@ class WholeAnswer(Answer):
             self._call.goes_on(Ending.CLIENT_LEFT)
 
 
-class StreamedAnswer(Answer):
-    streamed = True
+class ChatAnswer(Answer[ChatOrder, Meter]):
+    @staticmethod
+    def _new_meter(order: ChatOrder) -> Meter:
+        return Meter(order.n)
+
+    def _tokens_seen(self) -> int:
+        reported = self.meter.reported
+        return reported.output_tokens if reported else self.meter.characters // 4
+
+
+class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
+    def _look_at(self, body: bytes) -> None:
+        self.meter.read_whole(body)
+
+
+class StreamedAnswer(ChatAnswer):
+    form = Form.EVENTS
 
     _splitter: EventSplitter
     _begun = False
@@ -236,5 +285,5 @@ class StreamedAnswer(Answer):
             raise NodeStopping from problem
 
 
-def answer_to(order: ChatOrder) -> type[Answer]:
+def chat_answer(order: ChatOrder) -> type[ChatAnswer]:
     return StreamedAnswer if order.stream else WholeAnswer

@@ -8,6 +8,7 @@ Rules of this file
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -26,7 +27,6 @@ from tollkeeper.core.errors import (
     WorkerFenced,
 )
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.meter import Meter
 from tollkeeper.core.money import Quota, usd_exact
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.quote import Ask, expected, most_output_tokens, quote
@@ -63,6 +63,24 @@ async def open_bill(
     bill = Bill(call, caller, ask, offer, ledger, hold_seconds=hold_seconds)
     await bill.hold()
     return bill
+
+
+class AnyMeter(Protocol):
+    """What a bill wants to know of an answer."""
+
+    @property
+    def reported(self) -> Usage | None: ...
+
+    @property
+    def so_far(self) -> Usage | None: ...
+
+    @property
+    def output_tokens(self) -> int: ...
+
+    @property
+    def characters(self) -> int:
+        """Of output, about: whether anything was heard."""
+        ...
 
 
 class Bill:
@@ -153,7 +171,7 @@ class Bill:
         self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
         self._checkpoint.add_done_callback(self._hear_of_checkpoint)
 
-    def charge(self, ending: Ending, meter: Meter, *, complete: bool) -> Charge:
+    def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
         """What the call costs if it ends like this. A report is the last word on an answer that is `complete`; on any
         other it may be an early one, and what was counted since is not given away."""
         most_tokens = self._offer.model.limits.context_tokens * self._ask.n
@@ -166,7 +184,7 @@ class Bill:
             told = so_far if so_far and plausible(so_far, most_tokens) else Usage(self._ask.input_tokens)
             # What was thought before it was spoken is known from such reports alone.
             counted = Usage(told.input_tokens, max(output_tokens, told.output_tokens), told.cached_tokens)
-            seen = Seen(reported=reported, counted=counted)
+            seen = Seen(reported=reported, counted=counted, measured=self._ask.measured)
         due = charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
         if ending is Ending.QUOTA_RAN_OUT:
             # Who was told that the quota is at its end owes nothing beyond it.
@@ -216,7 +234,7 @@ class Bill:
     def _advice(self, verdict: Verdict) -> str:
         """The largest answer that could be asked for, where there is one."""
         fits = most_output_tokens(verdict.available, self._ask, self._offer.rate)
-        if not fits or verdict.outcome is Outcome.DEBT:
+        if not fits or self._ask.measured or verdict.outcome is Outcome.DEBT:
             return ""
         return f" (with max_tokens of {min(fits, self._offer.model.limits.max_output_tokens)} or less it would fit)"
 

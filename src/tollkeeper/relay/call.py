@@ -37,7 +37,7 @@ class Call:
         request_id: UUID,
         address: Address,
         authorization: str | None,
-        read_body: Callable[[], Awaitable[bytes]],
+        read_body: Callable[[], Awaitable[object]],
         admitted: Callable[[KeyRecord], None] = lambda _: None,
     ) -> None:
         """`admitted` is told whose call it is, as soon as that is known."""

@@ -19,12 +19,14 @@ import msgspec
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.errors import BadRequest, ProviderRejected, ProviderUnavailable
 from tollkeeper.core.health import Trouble, trouble_of
+from tollkeeper.core.media import MediaOrder
 from tollkeeper.core.meter import NotAnAnswer
 from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.core.provider_errors import read_rejection
 from tollkeeper.ports import (
     Failure,
     Headers,
+    ProviderAccount,
     Speech,
     Upstream,
     UpstreamAnswer,
@@ -42,6 +44,7 @@ REJECTION_SECONDS = 5.0
 RETRY_AFTER_SECONDS_MOST = 60
 BACKOFF_SECONDS = 0.02
 
+Order = ChatOrder | MediaOrder
 Take = Callable[[UpstreamAnswer], Awaitable[bytes]]
 
 
@@ -137,7 +140,7 @@ class Dispatcher:
         self._upstream = upstream
         self._loop_mark = loop_mark
 
-    async def deliver(self, order: ChatOrder, journey: Journey, take: Take) -> Delivery:
+    async def deliver(self, order: Order, journey: Journey, take: Take) -> Delivery:
         """The first answer of which `take` can make something. Raise a refusal, or UpstreamFailed where nobody knows
         what became of the order."""
         tried: set[int] = set()
@@ -162,7 +165,7 @@ class Dispatcher:
                 raise self._told(failure)
             errand = another
 
-    async def _find_seat(self, order: ChatOrder, journey: Journey, tried: set[int]) -> "_Errand | None":
+    async def _find_seat(self, order: Order, journey: Journey, tried: set[int]) -> "_Errand | None":
         """A seat at an account that can do what is asked, and what to send there. Raise what stands against the order
         where nobody who serves the model could do it."""
         refusal: BadRequest | None = None
@@ -170,7 +173,7 @@ class Dispatcher:
         while (account := await self._pool.choose(order.model, tried=tried, unfit=unfit)) is not None:
             vendor = self._vendors[account.vendor]
             try:
-                request = vendor.chat(order, account, most_output_tokens=journey.most_output_tokens)
+                request = _request(order, account, vendor, journey)
             except BadRequest as problem:
                 # Nothing was sent. An account of another vendor may know how.
                 refusal = problem
@@ -186,7 +189,7 @@ class Dispatcher:
         """What the caller hears of the last failure."""
         return UpstreamFailed(failed.failure) if failed.failure else self._unavailable()
 
-    async def _attempt(self, order: ChatOrder, journey: Journey, errand: "_Errand", take: Take) -> Delivery:
+    async def _attempt(self, order: Order, journey: Journey, errand: "_Errand", take: Take) -> Delivery:
         seat = errand.seat
         attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
         journey.attempts.append(attempt)
@@ -207,7 +210,7 @@ class Dispatcher:
         return Delivery(answer, seat, first)
 
     async def _begin(
-        self, order: ChatOrder, journey: Journey, errand: "_Errand", take: Take
+        self, order: Order, journey: Journey, errand: "_Errand", take: Take
     ) -> tuple[UpstreamAnswer, bytes]:
         """Send, and hear the beginning of the answer."""
         attempt = journey.attempts[-1]
@@ -235,6 +238,12 @@ class Dispatcher:
         if seconds is not None:
             refusal.retry_after_seconds = min(max(1, math.ceil(seconds)), RETRY_AFTER_SECONDS_MOST)
         return refusal
+
+
+def _request(order: Order, account: ProviderAccount, vendor: Vendor, journey: Journey) -> tuple[str, Headers, bytes]:
+    if isinstance(order, ChatOrder):
+        return vendor.chat(order, account, most_output_tokens=journey.most_output_tokens)
+    return vendor.media(order, account)
 
 
 def _failed(problem: Exception) -> _Failed:

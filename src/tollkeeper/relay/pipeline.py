@@ -17,16 +17,14 @@ from functools import partial
 import msgspec
 
 from tollkeeper.core.addresses import Address
-from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending
-from tollkeeper.core.chat import read_chat
 from tollkeeper.ports import Catalog, Clock, Keys, Ledger
 from tollkeeper.relay.admit import admit
-from tollkeeper.relay.answer import Answer, answer_to
+from tollkeeper.relay.answer import AnyAnswer
 from tollkeeper.relay.bill import open_bill
 from tollkeeper.relay.call import Call, Running
-from tollkeeper.relay.count_input import InputCounter, read_ask
 from tollkeeper.relay.dispatch import Attempt, Dispatcher, Journey
+from tollkeeper.relay.operations import Measures, Operation
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, TimeLimits
 
 
@@ -38,32 +36,32 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     # The ledger of this moment's life: one that is taken for dead is followed by another.
     ledger: Callable[[], Ledger]
-    counter: InputCounter
+    measures: Measures
     dispatcher: Dispatcher
     running: Running
     limits: TimeLimits
 
 
 @asynccontextmanager
-async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
+async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator[AnyAnswer]:
     """Yield the answer to `call`; settle its bill when the block is left."""
     limits = relay.limits
     caller = await admit(call.authorization, relay.keys, relay.clock)  # 401 403
     call.admitted(caller)
-    order = read_chat(await call.read_body())  # 400 413
-    offer = (await relay.catalog.shelf()).find(order.model, Kind.CHAT, caller, relay.clock.now())  # 404
-    ask = await read_ask(order, offer.model, relay.counter)
+    order = operation.read(await call.read_body())  # 400 413
+    offer = (await relay.catalog.shelf()).find(order, operation.kind, caller, relay.clock.now())  # 400 404
+    ask = await operation.ask(order, offer.model, relay.measures)  # 400 503
     bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
     journey = Journey(
         request_id=call.request_id,
-        tokens=ask.input_tokens,
+        tokens=0 if ask.measured else ask.input_tokens,
         most_attempts=1 if call.address is Address.BACKUP else ATTEMPTS_MOST,
         first_byte_seconds=limits.first_byte(streamed=order.stream),
         most_output_tokens=offer.model.limits.max_output_tokens,
         is_awaited=lambda: call.ended_as is None,
     )
     dispatch = partial(relay.dispatcher.deliver, order, journey)
-    answer = answer_to(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
+    answer = operation.answer(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
     try:
         async with call.endable(after_seconds=limits.of(call, streamed=order.stream)):
             with relay.running.counted(call):
@@ -77,7 +75,7 @@ async def serve(call: Call, relay: Relay) -> AsyncIterator[Answer]:
             await answer.close()
 
 
-def _ending(answer: Answer, call: Call, attempts: Sequence[Attempt]) -> Ending:
+def _ending(answer: AnyAnswer, call: Call, attempts: Sequence[Attempt]) -> Ending:
     """What was refused, or never sent, is refused, whoever was still there to hear it. Otherwise who ended the call
     first: somebody outside, or the provider, well or badly. A caller who is told of a failure before the first word
     pays nothing; one who had left by then pays for the input, for nobody knows what the provider did with it."""

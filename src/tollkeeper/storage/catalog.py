@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import asyncpg
+import msgspec
 
 from tollkeeper.core.catalog import Kind, Model, Shelf
+from tollkeeper.core.media import MediaLimits
 from tollkeeper.core.prices import Price, millionths
 from tollkeeper.core.quote import TokenLimits
 from tollkeeper.ports import AlreadyOnFile, NewModel, NotOnFile
@@ -16,18 +18,19 @@ from tollkeeper.storage.snapshot import Snapshot
 
 MODELS = """
 select id, kind, introduced_at, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
-       hidden_reasoning
+       hidden_reasoning, media
 from model where retired_at is null order by id
 """
 
 # The price in force and those to come; what is past no call is admitted under any more.
 PRICES = """
-select p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
+select p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier, p.variant
 from price p join model m on m.id = p.model_id
 where m.retired_at is null
   and p.effective_from >= coalesce((select max(f.effective_from) from price f
-                                    where f.model_id = p.model_id and f.effective_from <= ledger_now()), '-infinity')
-order by p.model_id, p.effective_from
+                                    where f.model_id = p.model_id and f.variant = p.variant
+                                      and f.effective_from <= ledger_now()), '-infinity')
+order by p.model_id, p.variant, p.effective_from
 """
 
 CHAT_MODELS = "select id from model where kind = 'chat' order by introduced_at, id"
@@ -35,14 +38,17 @@ GROUPS = "select name, multiplier from account_group"
 
 ADD_MODEL = """
 insert into model (id, kind, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
-                   hidden_reasoning)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+                   hidden_reasoning, media)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb)
 """
 
 ADD_PRICE = """
-insert into price (model_id, effective_from, model_multiplier, completion_multiplier, cached_multiplier)
-values ($1, coalesce($2, ledger_now()), $3, $4, $5)
+insert into price (model_id, effective_from, model_multiplier, completion_multiplier, cached_multiplier, variant)
+values ($1, coalesce($2, ledger_now()), $3, $4, $5, $6)
 """
+
+
+decode_media = msgspec.json.Decoder(MediaLimits).decode
 
 
 class SqlCatalog:
@@ -77,7 +83,6 @@ class SqlCatalogDesk:
         return [row["id"] for row in await self._database.rows(CHAT_MODELS)]
 
     async def add_model(self, model: NewModel, *, actor: str) -> None:
-        price = model.price
         groups = None if model.only_groups is None else sorted(model.only_groups)
         async with self._database.transaction() as connection:
             known = await connection.fetch("select name from account_group where name = any($1)", groups or [])
@@ -85,18 +90,14 @@ class SqlCatalogDesk:
             if missing:
                 raise NotOnFile(f"There is no group '{min(missing)}'.")
             try:
-                await connection.execute(ADD_MODEL, model.id, model.kind.value, groups, *_columns(model.limits))
+                await connection.execute(ADD_MODEL, model.id, model.kind.value, groups, *_columns(model))
             except asyncpg.UniqueViolationError:
                 raise AlreadyOnFile(f"The model '{model.id}' is in the catalog already.") from None
-            await connection.execute(
-                ADD_PRICE,
-                model.id,
-                price.effective_from,
-                price.model,
-                price.completion,
-                price.cached,
-            )
-            detail = {"kind": model.kind, "model_multiplier": str(price.model)}
+            for price in (model.price, *model.more_prices):
+                figures = (price.model, price.completion, price.cached)
+                await connection.execute(ADD_PRICE, model.id, price.effective_from, *figures, price.variant)
+            prices = {price.variant: str(price.model) for price in (model.price, *model.more_prices)}
+            detail = {"kind": model.kind, "model_multipliers": prices}
             await audit(connection, actor, "model.add", f"model:{model.id}", detail)
         await self._nudges.send()
 
@@ -115,16 +116,19 @@ def _model(row: asyncpg.Record, prices: tuple[Price, ...]) -> Model:
             hold_part_tokens=row["hold_part_tokens"],
             hidden_reasoning=row["hidden_reasoning"],
         ),
+        media=MediaLimits() if row["media"] is None else decode_media(row["media"]),
     )
 
 
-def _columns(limits: TokenLimits) -> tuple[object, ...]:
+def _columns(model: NewModel) -> tuple[object, ...]:
+    limits, media = model.limits, model.media
     return (
         limits.context_tokens,
         limits.max_output_tokens,
         limits.hold_output_tokens,
         limits.hold_part_tokens,
         limits.hidden_reasoning,
+        None if media == MediaLimits() else msgspec.json.encode(media).decode(),
     )
 
 
@@ -136,4 +140,5 @@ def price_of(row: asyncpg.Record) -> Price:
         model=millionths(row["model_multiplier"]),
         completion=millionths(row["completion_multiplier"]),
         cached=millionths(row["cached_multiplier"]),
+        variant=row["variant"],
     )

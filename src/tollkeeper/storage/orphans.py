@@ -15,7 +15,8 @@ ORPHANS_AT_ONCE = 1_000
 
 HOLDS = """
 select h.request_id, h.account_id, h.amount, h.input_count, h.output_count, h.group_millionths, p.id,
-       p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
+       p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
+       p.variant
 from hold h
 join worker w on w.id = h.worker_id
 join price p on p.id = h.price_id

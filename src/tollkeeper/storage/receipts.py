@@ -5,6 +5,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import Rate, Usage
@@ -14,8 +15,9 @@ from tollkeeper.storage.catalog import price_of
 from tollkeeper.storage.database import Database
 
 FIND = """
-select u.*, p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier
-from usage u join price p on p.id = u.price_id
+select u.*, p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
+       p.variant, m.kind
+from usage u join price p on p.id = u.price_id join model m on m.id = p.model_id
 where u.request_id = $1 and ($2::bigint is null or u.account_id = $2)
 """
 
@@ -51,6 +53,7 @@ def _receipt(row: asyncpg.Record) -> Receipt:
         request_id=row["request_id"],
         account_id=row["account_id"],
         key_id=row["key_id"],
+        kind=Kind(row["kind"]),
         rate=Rate(price_of(row), row["group_millionths"]),
         usage=Usage(row["input_tokens"], row["output_tokens"], row["cached_tokens"]),
         usage_source=UsageSource(row["usage_source"]),

@@ -15,6 +15,7 @@ from openai.types.chat import (
     ChatCompletionToolParam,
 )
 
+from tools.proofs.media_rig.openai_checks import MEDIA_CHECKS
 from tools.proofs.sdks.refusals import refusal_of
 from tools.proofs.sdks.stage import CITY, PICTURE, WEATHER, Act, Usage, caught, perform, weather
 
@@ -139,5 +140,6 @@ if __name__ == "__main__":
             "refused": refused,
             "cut": refused,
             "broken stream": broken_stream,
+            **MEDIA_CHECKS,
         }
     )

@@ -15,7 +15,10 @@ from tollkeeper.demo.scene import Scene
 from tollkeeper.demo.speech import Piece
 
 # With a deployment in the address, the version of the interface must be in it too.
-DEPLOYMENT_PATH = re.compile(r"/openai/deployments/(?P<deployment>[^/]+)/chat/completions")
+DEPLOYMENT_PATH = re.compile(
+    r"/openai/deployments/(?P<deployment>[^/]+)/"
+    r"(?P<operation>chat/completions|images/generations|audio/(?:speech|transcriptions|translations))"
+)
 V1 = "/openai/v1/"
 
 WRONG_KEY = (
@@ -31,6 +34,11 @@ _SAFE = {name: {"filtered": False, "severity": "safe"} for name in ("hate", "sel
 _FOUND = _SAFE | {"violence": {"filtered": True, "severity": "high"}}
 _PROMPT = b',"prompt_filter_results":' + msgspec.json.encode(
     [{"prompt_index": 0, "content_filter_results": _SAFE | {"jailbreak": {"filtered": False, "detected": False}}}]
+)
+# What the filter thinks of each image.
+IMAGE_EXTRAS = b'"content_filter_results":%b,"prompt_filter_results":%b,' % (
+    msgspec.json.encode(_SAFE),
+    msgspec.json.encode(_SAFE | {"profanity": {"filtered": False, "detected": False}}),
 )
 
 
@@ -90,6 +98,11 @@ class Azure(OpenAI):
 
     def telling(self, scene: Scene) -> Chunks:
         return FilteredChunks(scene, _extras(scene))
+
+
+def deployment_in(path: str) -> str | None:
+    found = DEPLOYMENT_PATH.fullmatch(path)
+    return None if found is None else unquote(found["deployment"])
 
 
 class FilteredChunks(Chunks):

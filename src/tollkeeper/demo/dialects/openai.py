@@ -1,4 +1,4 @@
-"""OpenAI's JSON: completions, chunks, usage, errors, models, field for field as the vendor sends them."""
+"""OpenAI's JSON of chat: completions, chunks, usage, errors, models, field for field as the vendor sends them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tollkeeper.demo.scene import Heading, Scene
 from tollkeeper.demo.speech import Piece, Speech, escape
 
 FINGERPRINT = b"fp_44709d6fcb"
-MODELS = ("demo-small", "demo-large")
+MODELS = ("demo-small", "demo-large", "dall-e-2", "dall-e-3", "tts-1", "tts-1-hd", "whisper-1")
 NOT_JSON = "We could not parse the JSON body of your request."
 
 _TEXT_OPENING = b'{"role":"assistant","content":"","refusal":null}'
@@ -70,7 +70,7 @@ class OpenAI:
         error = {
             "message": problem.message or _ERROR_TEXTS.get(status, f"The provider answers with {status}."),
             "type": problem.type or _ERROR_TYPES.get(status, "invalid_request_error"),
-            "param": None,
+            "param": problem.param,
             "code": problem.code or _ERROR_CODES.get(status),
         }
         return msgspec.json.encode({"error": error})

@@ -3,6 +3,7 @@
 import time
 
 from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.media import MediaOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
 from tollkeeper.providers.vendors.anthropic_to_chat import MessageStream, is_about_the_account, whole_answer
 from tollkeeper.providers.vendors.chat_answer import Heading
@@ -10,6 +11,7 @@ from tollkeeper.providers.vendors.chat_request import read_request
 from tollkeeper.providers.vendors.chat_to_anthropic import message_request
 from tollkeeper.providers.vendors.fields import Form, fitting
 from tollkeeper.providers.vendors.headers import content_kinds
+from tollkeeper.providers.vendors.media_request import not_sold
 from tollkeeper.providers.vendors.translated import TranslatedStream, TranslatedWhole
 
 API_VERSION = "2023-06-01"
@@ -31,7 +33,10 @@ class Anthropic:
         )
         return f"{_base(account)}/messages", (*_credentials(account), *content_kinds(order)), body
 
-    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def media(self, order: MediaOrder, account: ProviderAccount) -> tuple[str, Headers, bytes]:
+        raise not_sold("images, speech or transcripts")
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder | MediaOrder) -> UpstreamAnswer:
         heading = Heading("", int(time.time()), order.model)
         if order.stream:
             return TranslatedStream(answer, MessageStream(heading))

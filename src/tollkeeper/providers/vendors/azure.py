@@ -12,12 +12,12 @@ UNVERSIONED = "/openai/v1"
 
 
 class Azure(OpenAI):
-    def chat_address(self, account: ProviderAccount, model_id: str) -> str:
+    def address(self, account: ProviderAccount, model_id: str, path: str) -> str:
         base = account.base_url.rstrip("/")
         if base.endswith(UNVERSIONED):
-            return super().chat_address(account, model_id)
+            return super().address(account, model_id, path)
         deployment = quote(account.name_of(model_id) or model_id, safe="")
-        return f"{base}/openai/deployments/{deployment}/chat/completions?api-version={_version(account)}"
+        return f"{base}/openai/deployments/{deployment}/{path}?api-version={_version(account)}"
 
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         base = account.base_url.rstrip("/")

@@ -4,6 +4,7 @@ import time
 from urllib.parse import quote
 
 from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.media import MediaOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.chat_request import read_request
@@ -16,6 +17,7 @@ from tollkeeper.providers.vendors.gemini_to_chat import (
     whole_answer,
 )
 from tollkeeper.providers.vendors.headers import content_kinds
+from tollkeeper.providers.vendors.media_request import not_sold
 from tollkeeper.providers.vendors.translated import TranslatedStream, TranslatedWhole
 
 API_VERSION = "v1beta"
@@ -39,7 +41,10 @@ class Gemini:
         address = f"{_base(account)}/models/{quote(model, safe='')}:{method}"
         return address, (*_credentials(account), *content_kinds(order)), content_request(request, model=model)
 
-    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def media(self, order: MediaOrder, account: ProviderAccount) -> tuple[str, Headers, bytes]:
+        raise not_sold("images, speech or transcripts")
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder | MediaOrder) -> UpstreamAnswer:
         heading = Heading("", int(time.time()), order.model)
         # Read now: what was asked is forgotten before the answer has come.
         one_tool_call = bytes(order.fields.get("parallel_tool_calls", b"")) == b"false"

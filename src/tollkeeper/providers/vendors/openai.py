@@ -3,9 +3,11 @@
 import msgspec
 
 from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.media import MediaOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
 from tollkeeper.providers.vendors.fields import WATCHED, Form, fitting
 from tollkeeper.providers.vendors.headers import content_kinds
+from tollkeeper.providers.vendors.media_request import media_request
 
 ASK_FOR_USAGE = "include_usage"
 
@@ -17,9 +19,13 @@ class OpenAI:
         self, order: ChatOrder, account: ProviderAccount, *, most_output_tokens: int
     ) -> tuple[str, Headers, bytes]:
         headers = (*self.credentials(account), *content_kinds(order))
-        return self.chat_address(account, order.model), headers, _body(order, account)
+        return self.address(account, order.model, "chat/completions"), headers, _body(order, account)
 
-    def told(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def media(self, order: MediaOrder, account: ProviderAccount) -> tuple[str, Headers, bytes]:
+        path, kind, body = media_request(order, account.name_of(order.model) or order.model)
+        return self.address(account, order.model, path), (*self.credentials(account), ("content-type", kind)), body
+
+    def told(self, answer: UpstreamAnswer, order: ChatOrder | MediaOrder) -> UpstreamAnswer:
         return answer
 
     def meaning(self, status: int, body: bytes) -> int:
@@ -28,8 +34,8 @@ class OpenAI:
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         return f"{account.base_url.rstrip('/')}/models", self.credentials(account)
 
-    def chat_address(self, account: ProviderAccount, model_id: str) -> str:
-        return f"{account.base_url.rstrip('/')}/chat/completions"
+    def address(self, account: ProviderAccount, model_id: str, path: str) -> str:
+        return f"{account.base_url.rstrip('/')}/{path}"
 
     def credentials(self, account: ProviderAccount) -> Headers:
         return (("authorization", f"Bearer {account.secret.reveal()}"),)

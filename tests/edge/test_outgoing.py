@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tollkeeper.edge import event_stream
-from tollkeeper.edge.event_stream import EventStream
+from tollkeeper.edge import outgoing
 from tollkeeper.edge.exchange import Exchange
+from tollkeeper.edge.outgoing import EventStream
 
 
 class Client:
@@ -76,7 +76,7 @@ async def test_a_comment_on_its_way_is_out_before_the_block_is_left() -> None:
 
 
 async def test_a_client_who_takes_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "LAST_WORDS_SECONDS", 0.02)
+    monkeypatch.setattr(outgoing, "LAST_WORDS_SECONDS", 0.02)
     stream, given_up = a_stream(Client(deaf=True), stuck_seconds=0.05), asyncio.Event()
     async with asyncio.timeout(2), stream.kept_alive(given_up.set):
         await given_up.wait()

@@ -1,4 +1,5 @@
-"""A streamed answer on its way out: server-sent events, kept alive while nothing comes, given up when nothing goes."""
+"""Answers on their way out, piece by piece: bytes as they come; or server-sent events, kept alive while nothing comes
+and given up when nothing goes."""
 
 import asyncio
 import contextlib
@@ -13,38 +14,57 @@ LAST_WORDS_SECONDS = 5.0
 # How often, within the time after which silence is broken, it is looked whether there is silence.
 LOOKS = 4
 
+EVENTS = "text/event-stream; charset=utf-8"
 HEADERS: tuple[Header, ...] = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    # Proxies of the nginx family would otherwise gather events before they pass them on.
+    # Proxies of the nginx family would otherwise gather pieces before they pass them on.
     (b"x-accel-buffering", b"no"),
     *ANY_ORIGIN,
 )
 
 
-class EventStream:
+class Outgoing:
     """Begins the response with its first bytes, so that what fails before them can still be told by status."""
 
-    def __init__(self, exchange: Exchange, *, keep_alive_seconds: float, stuck_seconds: float) -> None:
+    def __init__(self, exchange: Exchange) -> None:
         self.begun = False
         self.sent_bytes = 0
+        self.content_type = EVENTS
         self._exchange = exchange
+        self._sending = asyncio.Lock()
+
+    async def write(self, piece: bytes, *, last: bool = False) -> None:
+        async with self._sending:
+            if not self.begun:
+                self.begun = True
+                own = (
+                    (b"content-type", self.content_type.encode()),
+                    (b"x-request-id", str(self._exchange.request_id).encode()),
+                )
+                start = {"type": "http.response.start", "status": 200, "headers": [*HEADERS, *own]}
+                await self._exchange.send(start)
+            await self._exchange.send({"type": "http.response.body", "body": piece, "more_body": not last})
+            self.sent_bytes += len(piece)
+
+    async def write_last(self, piece: bytes) -> None:
+        """End the answer, unless its client does not take even that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                await self.write(piece, last=True)
+
+
+class EventStream(Outgoing):
+    def __init__(self, exchange: Exchange, *, keep_alive_seconds: float, stuck_seconds: float) -> None:
+        super().__init__(exchange)
         self._keep_alive_seconds = keep_alive_seconds
         self._stuck_seconds = stuck_seconds
         self._loop = asyncio.get_running_loop()
         self._quiet_since = self._loop.time()
-        self._sending = asyncio.Lock()
         self._beat: asyncio.Task[None] | None = None
 
-    async def write(self, events: bytes, *, last: bool = False) -> None:
-        async with self._sending:
-            if not self.begun:
-                self.begun = True
-                headers = [*HEADERS, (b"x-request-id", str(self._exchange.request_id).encode())]
-                await self._exchange.send({"type": "http.response.start", "status": 200, "headers": headers})
-            await self._exchange.send({"type": "http.response.body", "body": events, "more_body": not last})
-            self.sent_bytes += len(events)
-            self._quiet_since = self._loop.time()
+    async def write(self, piece: bytes, *, last: bool = False) -> None:
+        await super().write(piece, last=last)
+        self._quiet_since = self._loop.time()
 
     @asynccontextmanager
     async def kept_alive(self, give_up: Callable[[], None]) -> AsyncIterator[None]:
@@ -67,9 +87,3 @@ class EventStream:
             # What has begun to go out goes out before anything else does.
             if self._beat is not None:
                 await asyncio.wait({self._beat}, timeout=LAST_WORDS_SECONDS)
-
-    async def write_last(self, events: bytes) -> None:
-        """End the stream, unless its client does not take even that."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS_SECONDS):
-                await self.write(events, last=True)

@@ -1,0 +1,242 @@
+"""Media orders: images, speech, transcription and translation; what of each is priced, and in which units.
+
+Rules of this file
+1. An image is priced by its size and quality, speech by the characters of its text, audio by its seconds, begun ones
+   whole. A character is a code point.
+2. What is priced is what is sent, and what the catalog does not offer is refused before anything is held.
+3. Every other parameter passes through, unless it would change what the provider charges or how it answers.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import msgspec
+from msgspec import Raw
+
+from tollkeeper.core.errors import InvalidParameter, MissingParameter, UnsupportedParameter
+from tollkeeper.core.json_fields import encode, read_asked, read_fields
+
+DEFAULT_SIZE = "1024x1024"
+STANDARD = "standard"
+PROMPT_CHARACTERS_MOST = 32_000
+JSON_FORMAT = "json"
+# What a speech is, by its format; the first is what is made where nothing is asked for.
+SPEECH_TYPES = {
+    "mp3": "audio/mpeg",
+    "opus": "audio/opus",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "wav": "audio/wav",
+    "pcm": "audio/pcm",
+}
+
+WANTED = {
+    "model": "must be the id of a model",
+    "prompt": f"must be a text of 1 to {PROMPT_CHARACTERS_MOST:,} characters",
+    "n": "must be a whole number",
+    "size": "must be a size such as 1024x1024",
+    "quality": "must be a word such as hd",
+    "response_format": "must be a text",
+    "stream": "must be true or false",
+    "input": "must be a text",
+    "voice": "must be the name of a voice",
+    "speed": "must be a number",
+    "stream_format": "must be a text",
+}
+
+
+class MediaLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog says of a media model beside its prices."""
+
+    images_most: int = 10
+    characters_most: int = 4_096
+    voices: tuple[str, ...] = (
+        "alloy",
+        "ash",
+        "ballad",
+        "coral",
+        "echo",
+        "fable",
+        "nova",
+        "onyx",
+        "sage",
+        "shimmer",
+        "verse",
+    )
+    formats: tuple[str, ...] = tuple(SPEECH_TYPES)
+    speed_least: float = 0.25
+    speed_most: float = 4.0
+
+
+class Upload(msgspec.Struct, frozen=True, kw_only=True):
+    """A form with a file in it that has arrived whole."""
+
+    # In the order of the form. Only names that stand for a list come more than once.
+    fields: tuple[tuple[str, str], ...]
+    file: bytearray
+    filename: str
+
+    def value(self, name: str) -> str | None:
+        return next((value for field, value in self.fields if field == name), None)
+
+
+class MediaOrder(msgspec.Struct, kw_only=True):
+    """What media orders share, with each other and with those for chat."""
+
+    stream: ClassVar[bool] = False
+
+    model: str
+    # Which of the model's prices it is.
+    variant: str = ""
+    fields: Mapping[str, Raw] = {}
+
+    def check(self, limits: MediaLimits) -> None:
+        """Raise InvalidParameter where the catalog does not offer this."""
+
+    def body_with(self, **changes: object) -> bytes:
+        """The body with some fields set anew, all others as they came."""
+        return encode({**self.fields, **changes})
+
+    def forget_content(self) -> None:
+        self.fields = {}
+
+
+class ImageOrder(MediaOrder, kw_only=True):
+    n: int
+
+    def check(self, limits: MediaLimits) -> None:
+        most = limits.images_most
+        if not 1 <= self.n <= most:
+            raise InvalidParameter("n", f"must be {'1' if most == 1 else f'from 1 to {most}'} for {self.model}")
+
+
+class SpeechOrder(MediaOrder, kw_only=True):
+    characters: int
+    voice: str
+    format: str
+    speed: float
+
+    def check(self, limits: MediaLimits) -> None:
+        if self.characters > limits.characters_most:
+            raise InvalidParameter(
+                "input", f"must have at most {limits.characters_most:,} characters; it has {self.characters:,}"
+            )
+        if self.voice not in limits.voices:
+            raise InvalidParameter("voice", f"must be one of {', '.join(limits.voices)} for {self.model}")
+        if self.format not in limits.formats or self.format not in SPEECH_TYPES:
+            raise InvalidParameter("response_format", f"must be one of {', '.join(limits.formats)} for {self.model}")
+        if not limits.speed_least <= self.speed <= limits.speed_most:
+            raise InvalidParameter("speed", f"must be from {limits.speed_least:g} to {limits.speed_most:g}")
+
+
+class AudioOrder(MediaOrder, kw_only=True):
+    """A file to write down, in its own language or in English."""
+
+    translated: bool
+    upload: Upload | None
+
+    def forget_content(self) -> None:
+        self.upload = None
+
+
+class _AskedImage(msgspec.Struct):
+    """The parameters of a request for images that are priced, or must be what they are."""
+
+    model: str | None = None
+    prompt: str | None = None
+    n: int | None = None
+    quality: str | None = None
+    size: str | None = None
+    stream: bool | None = None
+
+
+class _AskedSpeech(msgspec.Struct):
+    model: str | None = None
+    input: str | None = None
+    voice: str | None = None
+    response_format: str | None = None
+    speed: float | None = None
+    stream_format: str | None = None
+
+
+_decode_image = msgspec.json.Decoder(_AskedImage).decode
+_decode_speech = msgspec.json.Decoder(_AskedSpeech).decode
+
+
+def read_image(body: bytes) -> ImageOrder:
+    fields = read_fields(body, _AskedImage.__struct_fields__)
+    asked = read_asked(body, _decode_image, _wanted)
+    model, prompt = _required("model", asked.model), _required("prompt", asked.prompt)
+    if len(prompt) > PROMPT_CHARACTERS_MOST:
+        raise InvalidParameter("prompt", WANTED["prompt"])
+    if asked.stream:
+        raise UnsupportedParameter("stream", "images come whole here")
+    size, quality = asked.size or DEFAULT_SIZE, asked.quality or STANDARD
+    # The words of a variant are told apart by a space.
+    for name, word in (("size", size), ("quality", quality)):
+        if " " in word:
+            raise InvalidParameter(name, WANTED[name])
+    variant = size if quality == STANDARD else f"{size} {quality}"
+    return ImageOrder(model=model, variant=variant, n=1 if asked.n is None else asked.n, fields=fields)
+
+
+def read_speech(body: bytes) -> SpeechOrder:
+    fields = read_fields(body, _AskedSpeech.__struct_fields__)
+    asked = read_asked(body, _decode_speech, _wanted)
+    model, text = _required("model", asked.model), _required("input", asked.input)
+    if asked.stream_format not in {None, "audio"}:
+        raise UnsupportedParameter("stream_format", "speech comes as audio, as it is made")
+    return SpeechOrder(
+        model=model,
+        characters=len(text),
+        voice=_required("voice", asked.voice),
+        format=asked.response_format or next(iter(SPEECH_TYPES)),
+        speed=1.0 if asked.speed is None else asked.speed,
+        fields=fields,
+    )
+
+
+def read_transcription(upload: Upload) -> AudioOrder:
+    return _read_audio(upload, translated=False)
+
+
+def read_translation(upload: Upload) -> AudioOrder:
+    return _read_audio(upload, translated=True)
+
+
+def _read_audio(upload: Upload, *, translated: bool) -> AudioOrder:
+    model = _required("model", upload.value("model"))
+    if upload.value("response_format") not in {None, "", JSON_FORMAT}:
+        raise InvalidParameter("response_format", "must be json")
+    if upload.value("stream") not in {None, "", "false"}:
+        raise UnsupportedParameter("stream", "transcripts come whole here")
+    return AudioOrder(model=model, translated=translated, upload=upload)
+
+
+def seconds_begun(milliseconds: int) -> int:
+    """Begun seconds count whole."""
+    return math.ceil(milliseconds / 1_000)
+
+
+def unknown_variant(model_id: str, variant: str, offered: Iterable[str]) -> InvalidParameter:
+    """What is wrong with a size and quality that the catalog has no price for."""
+    size = variant.partition(" ")[0]
+    known = [name.partition(" ")[::2] for name in offered]
+    qualities = [its_quality or STANDARD for its_size, its_quality in known if its_size == size]
+    if not qualities:
+        sizes = ", ".join(dict.fromkeys(its_size for its_size, _ in known))
+        return InvalidParameter("size", f"must be one of {sizes} for {model_id}")
+    return InvalidParameter("quality", f"must be one of {', '.join(qualities)} for {model_id} at {size}")
+
+
+def _required(name: str, value: str | None) -> str:
+    if value is None:
+        raise MissingParameter(name)
+    if not value:
+        raise InvalidParameter(name, WANTED[name])
+    return value
+
+
+def _wanted(place: str) -> str:
+    return WANTED.get(place, "is not of the form that the protocol gives it")

@@ -1,0 +1,1 @@
+"""Images, speech, transcripts: what OpenAI and Azure answer beside chat."""

@@ -1,0 +1,60 @@
+"""What is done for a call that is no chat, act by act."""
+
+from collections.abc import Iterator
+
+from tollkeeper.demo import frames
+from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
+from tollkeeper.demo.dialect import Dialect
+from tollkeeper.demo.directions import Directions
+from tollkeeper.demo.media.answer import Answer, Part
+from tollkeeper.demo.scene import early_stop
+from tollkeeper.demo.script import MISSING_BYTES, no_answer
+
+
+def media_script(dialect: Dialect, request_id: bytes, chosen: Directions, answer: Answer) -> Iterator[Act]:
+    """The answer, or as much of it as the directions allow."""
+    if chosen.delay_ms:
+        yield Pause(chosen.delay_ms / 1_000)
+    if chosen.is_no_answer:
+        yield from no_answer(dialect, request_id, chosen, answer.content_type)
+        return
+    # A wrong length needs one.
+    chunked = answer.chunked and not chosen.wrong_length
+    promised = answer.length + MISSING_BYTES if chosen.wrong_length else answer.length
+    length = b"transfer-encoding: chunked" if chunked else b"content-length: %d" % promised
+    kind = b"content-type: " + answer.content_type
+    yield Begin(200, frames.head(200, dialect.own_fields(request_id), kind, length))
+    if chosen.first_chunk_ms:
+        yield Pause(chosen.first_chunk_ms / 1_000)
+    for act in _content(answer, chosen):
+        if isinstance(act, Send) and chunked:
+            yield Send(frames.chunk(act.data), images=act.images)
+        else:
+            yield act
+    if chunked:
+        yield Send(frames.LAST_CHUNK)
+    yield End("wrong_length", close=True) if chosen.wrong_length else End("finished")
+
+
+def _content(answer: Answer, chosen: Directions) -> Iterator[Act]:
+    """The answer without its HTTP frame. What comes midway comes before a content chunk is whole."""
+    sent, last = 0, answer.content_chunks - chosen.midway
+    if not chosen.midway and (stop := early_stop(chosen, 0, last)) is not None:
+        yield stop
+    for part in answer.parts:
+        if chosen.midway and part.ends_chunk and (stop := early_stop(chosen, sent, last)) is not None:
+            yield stop
+        yield from _dripped(part) if chosen.drip else (Send(part.data, images=part.images),)
+        if not part.ends_chunk:
+            continue
+        sent += 1
+        if not chosen.midway and (stop := early_stop(chosen, sent, last)) is not None:
+            yield stop
+        if chosen.chunk_ms and sent < answer.content_chunks:
+            yield Pause(chosen.chunk_ms / 1_000)
+
+
+def _dripped(part: Part) -> Iterator[Act]:
+    for at in range(len(part.data)):
+        yield Send(part.data[at : at + 1], images=part.images if at + 1 == len(part.data) else 0)
+        yield Pause(0)

@@ -1,0 +1,174 @@
+"""The calls that are relayed to providers: chat, images, speech, transcripts; their answers as HTTP."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import msgspec
+
+from tollkeeper.core.addresses import Address
+from tollkeeper.core.charge import Ending
+from tollkeeper.core.errors import EdgeTimeout, GatewayError, LoopDetected, StreamBroken
+from tollkeeper.core.media import Upload
+from tollkeeper.core.money import usd_exact
+from tollkeeper.core.sse import DONE, event
+from tollkeeper.edge import shapes
+from tollkeeper.edge.body import KeptBody
+from tollkeeper.edge.endpoints import Services, note_caller
+from tollkeeper.edge.exchange import JSON, Exchange, Reply, Sent
+from tollkeeper.edge.outgoing import EVENTS, EventStream
+from tollkeeper.edge.upload import UPLOAD_BYTES_MOST, read_upload
+from tollkeeper.relay.answer import AnyAnswer, Form
+from tollkeeper.relay.call import Call, ClientLeft
+from tollkeeper.relay.dispatch import LOOP_HEADER
+from tollkeeper.relay.operations import CHAT, IMAGE, SPEECH, TRANSCRIPTION, TRANSLATION, Operation
+from tollkeeper.relay.pipeline import serve
+from tollkeeper.steady import without_content
+
+log = logging.getLogger(__name__)
+
+JSON_BODY_BYTES_MOST = 32 * 1024 * 1024
+# What is written to the log where nobody was left to be answered, as nginx does.
+CLIENT_CLOSED = 499
+
+
+Read = Callable[[KeptBody, Exchange], Awaitable[object]]
+
+
+class Relayed(msgspec.Struct, frozen=True):
+    """An endpoint: what is asked there, and how its body is read."""
+
+    operation: Operation
+    read: Read
+    limit_bytes: int = JSON_BODY_BYTES_MOST
+
+    async def __call__(self, exchange: Exchange, services: Services) -> Reply | Sent:
+        if exchange.header(LOOP_HEADER.encode()) == services.loop_mark:
+            raise LoopDetected
+        kept = services.bodies.kept(exchange, limit_bytes=self.limit_bytes)
+        call = Call(
+            exchange.request_id,
+            exchange.address or Address.MAIN,
+            exchange.header(b"authorization"),
+            lambda: self.read(kept, exchange),
+            lambda caller: note_caller(exchange, caller),
+        )
+        call.let_go_of_body = kept.let_go
+        stream = EventStream(
+            exchange,
+            keep_alive_seconds=services.keep_alive_seconds,
+            stuck_seconds=services.relay.limits.longest_seconds,
+        )
+        try:
+            return await _serve(call, self.operation, exchange, services, stream)
+        except ClientLeft:
+            exchange.code = "client_left"
+            return Sent(CLIENT_CLOSED, stream.sent_bytes)
+        except Exception as problem:  # Once an answer has begun, whatever it was has to be told inside it.
+            if not stream.begun:
+                raise
+            return await _tell_late(problem, exchange, stream)
+        finally:
+            kept.let_go()
+
+
+async def _json_body(kept: KeptBody, exchange: Exchange) -> bytes:
+    return await kept.read()
+
+
+async def _upload(kept: KeptBody, exchange: Exchange) -> Upload:
+    return await read_upload(kept, exchange.header(b"content-type"))
+
+
+chat_completions = Relayed(CHAT, _json_body)
+image_generations = Relayed(IMAGE, _json_body)
+speech = Relayed(SPEECH, _json_body)
+transcriptions = Relayed(TRANSCRIPTION, _upload, UPLOAD_BYTES_MOST)
+translations = Relayed(TRANSLATION, _upload, UPLOAD_BYTES_MOST)
+
+
+async def _serve(
+    call: Call, operation: Operation, exchange: Exchange, services: Services, stream: EventStream
+) -> Reply | Sent:
+    async with serve(call, operation, services.relay) as answer, told_of_leaving(exchange, answer.client_left):
+        stream.content_type = EVENTS if answer.form is Form.EVENTS else answer.content_type
+        if answer.form is Form.EVENTS:
+            return await _stream(answer, stream)
+        with cut(call, exchange, services.relay.limits.cut_seconds) as uncut:
+            first = await answer.read()
+            if answer.form is Form.WHOLE:
+                return Reply(first, headers=(*JSON, (b"x-charged-usd", usd_exact(answer.charged).encode())))
+            uncut()
+        return await _pass(first, answer, exchange, stream)
+
+
+async def _stream(answer: AnyAnswer, stream: EventStream) -> Sent:
+    async with stream.kept_alive(answer.client_stuck):
+        while events := await answer.read():
+            await stream.write(events)
+    # Inside the block that settles the bill: the caller's last byte does not wait for it.
+    await stream.write_last(b"")
+    return Sent(200, stream.sent_bytes)
+
+
+async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: EventStream) -> Reply | Sent:
+    """Piece by piece, to a caller who has not been answered otherwise meanwhile."""
+    is_heard, piece = not exchange.answered, first
+    while piece:
+        if is_heard:
+            await stream.write(piece)
+        piece = await answer.read()
+    if is_heard:
+        await stream.write_last(b"")
+    return Sent(200, stream.sent_bytes)
+
+
+async def _tell_late(problem: Exception, exchange: Exchange, stream: EventStream) -> Sent:
+    refusal = problem if isinstance(problem, GatewayError) else StreamBroken()
+    if refusal is not problem:
+        log.error("call %s failed: %s", exchange.request_id, without_content(problem))
+    exchange.code = refusal.code
+    if stream.content_type != EVENTS:
+        return Sent(200, stream.sent_bytes, broken_off=True)
+    await stream.write_last(event(shapes.error(refusal)) + DONE)
+    return Sent(200, stream.sent_bytes)
+
+
+@contextmanager
+def cut(call: Call, exchange: Exchange, seconds: float) -> Iterator[Callable[[], None]]:
+    """On the main address, answer 524 after a while. The call goes on without its caller, and is charged. What is
+    yielded calls that off."""
+
+    def now() -> None:
+        if call.ended_as is None:
+            call.goes_on(Ending.CUT)
+            exchange.refuse_early(EdgeTimeout())
+
+    timer = None if call.address is Address.BACKUP else asyncio.get_running_loop().call_later(seconds, now)
+
+    def call_off() -> None:
+        if timer is not None:
+            timer.cancel()
+
+    try:
+        yield call_off
+    finally:
+        call_off()
+
+
+@asynccontextmanager
+async def told_of_leaving(exchange: Exchange, tell: Callable[[], None]) -> AsyncIterator[None]:
+    """While this is open, `tell` is called when the client hangs up."""
+
+    async def watch() -> None:
+        while (await exchange.receive())["type"] != "http.disconnect":
+            pass
+        if not exchange.answered:
+            tell()
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()

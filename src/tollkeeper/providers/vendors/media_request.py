@@ -1,0 +1,37 @@
+"""Media orders as the compatible protocol has them: the path, and the body with the provider's name of the model."""
+
+import secrets
+
+from tollkeeper.core import multipart_form
+from tollkeeper.core.errors import UnsupportedParameter
+from tollkeeper.core.media import AudioOrder, ImageOrder, MediaOrder, SpeechOrder
+
+JSON = "application/json"
+BINARY = "application/octet-stream"
+
+
+def media_request(order: MediaOrder, model: str) -> tuple[str, str, bytes]:
+    """Path, kind of content, and body."""
+    if isinstance(order, ImageOrder):
+        return "images/generations", JSON, order.body_with(model=model)
+    if isinstance(order, SpeechOrder):
+        return "audio/speech", JSON, order.body_with(model=model)
+    if isinstance(order, AudioOrder):
+        kind, body = _form(order, model)
+        return f"audio/{'translations' if order.translated else 'transcriptions'}", kind, body
+    raise not_sold("this")
+
+
+def not_sold(what: str) -> UnsupportedParameter:
+    return UnsupportedParameter("model", f"its provider has no {what} that is sold here")
+
+
+def _form(order: AudioOrder, model: str) -> tuple[str, bytes]:
+    upload, boundary = order.upload, secrets.token_hex(16)
+    if upload is None:
+        raise ValueError("an order that has forgotten its content cannot be sent")
+    fields = [(name, model if name == "model" else value) for name, value in upload.fields]
+    # Its kind is in the name's ending; the rest of the name is nobody's business.
+    filename = f"audio.{upload.filename.rpartition('.')[2].lower()}"
+    pieces = multipart_form.written(fields, upload.file, filename, BINARY, boundary)
+    return multipart_form.content_type(boundary), b"".join(pieces)

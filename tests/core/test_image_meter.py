@@ -1,0 +1,73 @@
+"""Images are counted as they pass, however their answer is cut."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tollkeeper.core.image_meter import ImageMeter
+from tollkeeper.core.meter import NotAnAnswer
+from tollkeeper.core.prices import Usage
+
+TRICKY = 'a "data": [{"url": 1}] \\ {[ é \u2028'
+URL = {"url": "https://pictures.test/x?a=[1]&b={2}", "revised_prompt": TRICKY}
+BASE64 = {"b64_json": "iVBORw0KGgo/+A=="}
+
+
+def metered(body: bytes, piece_bytes: int = 1 << 20) -> ImageMeter:
+    meter = ImageMeter()
+    for start in range(0, len(body), piece_bytes):
+        meter.read(body[start : start + piece_bytes])
+    return meter
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("answer", "images"),
+    [
+        pytest.param({"created": 1, "data": [URL]}, 1, id="by address"),
+        pytest.param({"created": 1, "data": [BASE64, BASE64, URL]}, 3, id="in the answer itself"),
+        pytest.param({"data": []}, 0, id="none"),
+        pytest.param({"data": [{"error": "x"}, {}, URL]}, 1, id="what has no picture is none"),
+        pytest.param({"usage": {"details": [URL]}, "data": [URL]}, 1, id="elsewhere they are not looked for"),
+        pytest.param({"more": [URL], "data": [URL, {"b64_json": "x", "more": [URL, {"url": 1}]}]}, 2, id="nor inside"),
+        pytest.param({"data": "none", "x": [URL]}, 0, id="data of another form"),
+        pytest.param({"x": "data", "y": [URL]}, 0, id="a value named data"),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_every_picture_in_the_data_counts(
+    answer: dict[str, Any], images: int, piece_bytes: int, indent: int | None
+) -> None:
+    meter = metered(json.dumps(answer, indent=indent).encode(), piece_bytes)
+    assert (meter.images, meter.finished, meter.reported) == (images, True, Usage(images))
+
+
+def test_of_an_answer_that_breaks_off_what_came_whole_counts() -> None:
+    body = json.dumps({"data": [URL, URL, URL]}).encode()
+    meter = metered(body[: body.rindex(b'"url"') + 20])
+    assert (meter.images, meter.finished) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b'"x"', b"null", b'{"data":[}', b"{]", b'{"data":[]} x', b'{"data":[]}{}', b"  x"]
+)
+def test_what_is_no_object_is_no_answer(body: bytes) -> None:
+    with pytest.raises(NotAnAnswer):
+        metered(body)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    images=st.lists(st.dictionaries(st.sampled_from(["url", "b64_json", "x"]), st.text(max_size=12), max_size=3)),
+    more=st.dictionaries(st.text(max_size=6).filter(lambda name: name != "data"), st.text(max_size=6), max_size=2),
+    piece_bytes=st.integers(1, 40),
+)
+def test_it_counts_what_a_reader_of_the_whole_would(
+    images: list[dict[str, str]], more: dict[str, str], piece_bytes: int
+) -> None:
+    meter = metered(json.dumps({**more, "data": images}).encode(), piece_bytes)
+    assert meter.images == sum(bool({"url", "b64_json"} & image.keys()) for image in images)
+    assert meter.finished
