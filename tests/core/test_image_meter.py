@@ -35,6 +35,9 @@ def metered(body: bytes, piece_bytes: int = 1 << 20) -> ImageMeter:
         pytest.param({"more": [URL], "data": [URL, {"b64_json": "x", "more": [URL, {"url": 1}]}]}, 2, id="nor inside"),
         pytest.param({"data": "none", "x": [URL]}, 0, id="data of another form"),
         pytest.param({"x": "data", "y": [URL]}, 0, id="a value named data"),
+        pytest.param({"data": [{"url": None, "b64_json": None}, {"url": ""}]}, 0, id="pictures of nothing"),
+        pytest.param({"data": [{"revised_prompt": "url", "x": "y"}]}, 0, id="a value named url"),
+        pytest.param({"error": None, "data": [URL]}, 1, id="no error"),
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
@@ -42,7 +45,8 @@ def test_every_picture_in_the_data_counts(
     answer: dict[str, Any], images: int, piece_bytes: int, indent: int | None
 ) -> None:
     meter = metered(json.dumps(answer, indent=indent).encode(), piece_bytes)
-    assert (meter.images, meter.finished, meter.reported) == (images, True, Usage(images))
+    assert (meter.images, meter.reported) == (images, Usage(images))
+    assert meter.finished is isinstance(answer.get("data"), list)
 
 
 def test_of_an_answer_that_breaks_off_what_came_whole_counts() -> None:
@@ -52,7 +56,14 @@ def test_of_an_answer_that_breaks_off_what_came_whole_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>", b"[]", b'"x"', b"null", b'{"data":[}', b"{]", b'{"data":[]} x', b'{"data":[]}{}', b"  x"]
+    "body",
+    [
+        *(b"<html>", b"[]", b'"x"', b"null", b"  x", b'1{"data":[]}'),
+        *(b'{"data":[}', b"{]", b'{"data":[]} x', b'{"data":[]}{}'),
+        *(b'{"error":{}}', b'{"error":"x"}'),
+        b"{" + b'"x":[' * 70,
+        b'{"da\\u0074a":[]}',
+    ],
 )
 def test_what_is_no_object_is_no_answer(body: bytes) -> None:
     with pytest.raises(NotAnAnswer):
@@ -62,12 +73,26 @@ def test_what_is_no_object_is_no_answer(body: bytes) -> None:
 @settings(max_examples=200, deadline=None)
 @given(
     images=st.lists(st.dictionaries(st.sampled_from(["url", "b64_json", "x"]), st.text(max_size=12), max_size=3)),
-    more=st.dictionaries(st.text(max_size=6).filter(lambda name: name != "data"), st.text(max_size=6), max_size=2),
+    more=st.dictionaries(
+        st.text("abcdt", max_size=6).filter(lambda name: name != "data"), st.text(max_size=6), max_size=2
+    ),
     piece_bytes=st.integers(1, 40),
 )
 def test_it_counts_what_a_reader_of_the_whole_would(
     images: list[dict[str, str]], more: dict[str, str], piece_bytes: int
 ) -> None:
     meter = metered(json.dumps({**more, "data": images}).encode(), piece_bytes)
-    assert meter.images == sum(bool({"url", "b64_json"} & image.keys()) for image in images)
+    assert meter.images == sum(bool(image.get("url") or image.get("b64_json")) for image in images)
     assert meter.finished
+
+
+def test_of_two_data_the_second_counts_as_for_any_reader() -> None:
+    assert metered(b'{"data":[{"url":"a"},{"url":"b"}],"data":[{"url":"c"}]}').images == 1
+
+
+def test_a_meter_stays_small_whatever_passes() -> None:
+    meter = ImageMeter()
+    meter.read(b'{"data":[{"revised_prompt":"')
+    for _ in range(100):
+        meter.read(b"\\n" * 10_000)
+    assert sum(len(part or b"") for part in (meter._string, meter._open)) < 100

@@ -77,7 +77,14 @@ def test_a_body_that_can_be_read_in_two_ways_is_refused(body: bytes) -> None:
 
 def test_every_other_parameter_passes() -> None:
     sent = json.loads(an_image(style="vivid", user="u", response_format="url").body_with(model="theirs"))
-    assert sent == {"model": "theirs", "prompt": "A cat", "style": "vivid", "user": "u", "response_format": "url"}
+    passed = {"prompt": "A cat", "style": "vivid", "user": "u", "response_format": "url"}
+    assert sent == {**passed, "model": "theirs", "size": "1024x1024"}
+
+
+@pytest.mark.parametrize("quality", [None, "", "hd"])
+def test_what_is_priced_is_what_is_sent(quality: str | None) -> None:
+    sent = json.loads(an_image(size=None, quality=quality).body_with(model="theirs"))
+    assert (sent["size"], sent.get("quality")) == ("1024x1024", quality or None)
 
 
 def test_how_many_images_is_for_the_catalog_to_say() -> None:

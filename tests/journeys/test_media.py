@@ -1,7 +1,6 @@
 """Images, speech, transcription and translation, as customers call them."""
 
 import base64
-import http.client
 import io
 import json
 import socket
@@ -115,7 +114,7 @@ async def test_images_come_as_the_provider_gave_them_and_each_is_charged(studio:
     assert [set(image) for image in answer.json["data"]] == [{"url", "revised_prompt"}] * 2
     receipt = await receipt_of(studio.receipts, answer)
     assert receipt.charged == 2 * 20_000 * UNITS
-    assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.PROVIDER)
+    assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.MEASURED)
     assert receipt.formula == "1 group × 20000 quota for each image (1024x1024) × 2 = 40000.000000 quota"
 
 
@@ -217,19 +216,63 @@ def test_speech_that_is_not_on_offer_is_refused_by_name(studio: Studio, fields: 
 
 def test_speech_goes_out_as_it_is_made(studio: Studio) -> None:
     body = {"model": studio.models[Kind.SPEECH], "input": "Hi [[stall_at=2]]" + "x" * 500, "voice": "alloy"}
-    with socket.create_connection(("127.0.0.1", studio.node.port), timeout=10) as connection:
-        sent = json.dumps(body).encode()
-        head = f"POST {SPEECH} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {studio.customer.key}\r\n"
+    assert b"200 OK" in sent_raw(studio, SPEECH, body, enough=1_000)
+
+
+@pytest.mark.parametrize("kind", [Kind.SPEECH, Kind.IMAGE])
+async def test_what_breaks_off_does_not_look_whole_and_costs_nothing(studio: Studio, kind: Kind) -> None:
+    """Half a file is of no use, and who asks for it again would pay twice."""
+    bodies: dict[Kind, tuple[str, dict[str, object]]] = {
+        Kind.SPEECH: (SPEECH, {"input": "Hi [[half_close_at=2 chunk_ms=20]]" + "x" * 500, "voice": "alloy"}),
+        Kind.IMAGE: (IMAGES, {"prompt": "A cat [[half_close_at=1 chunk_ms=20]]", "n": 3}),
+    }
+    path, body = bodies[kind]
+    head = sent_raw(studio, path, body | {"model": studio.models[kind]})
+    assert b"200 OK" in head
+    assert not head.endswith(b"0\r\n\r\n")
+    receipt = await receipt_of(studio.receipts, request_id_in(head))
+    assert (receipt.ending, receipt.charged) == (Ending.REFUSED, 0)
+
+
+def sent_raw(studio: Studio, path: str, body: object, *, enough: int | None = None) -> bytes:
+    """Everything that comes until the server closes, or `enough` bytes of it and then nobody is there any more."""
+    sent = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {studio.customer.key}\r\n"
+    received = b""
+    with socket.create_connection(("127.0.0.1", studio.node.port), timeout=20) as connection:
         connection.sendall(f"{head}Content-Length: {len(sent)}\r\n\r\n".encode() + sent)
-        received = b""
-        while len(received) < 1_000:
-            received += connection.recv(65_536)
-    assert b"200 OK" in received
+        while (enough is None or len(received) < enough) and (piece := connection.recv(65_536)):
+            received += piece
+    return received
 
 
-async def test_speech_that_breaks_off_does_not_look_whole(studio: Studio) -> None:
-    with pytest.raises(http.client.IncompleteRead):
-        studio.speech("Hi [[cut_at=2 chunk_ms=20]]" + "x" * 500)
+def request_id_in(head: bytes) -> str:
+    return head.decode("latin-1").lower().partition("x-request-id: ")[2].split()[0]
+
+
+async def test_who_leaves_in_the_middle_of_a_speech_pays_for_its_text(studio: Studio) -> None:
+    text = "Hi [[chunk_ms=20]]" + "x" * 3_000
+    body = {"model": studio.models[Kind.SPEECH], "input": text, "voice": "alloy"}
+    receipt = await receipt_of(studio.receipts, request_id_in(sent_raw(studio, SPEECH, body, enough=2_000)))
+    assert (receipt.ending, receipt.charged) == (Ending.CLIENT_LEFT, len(text) * 7_500_000)
+
+
+async def test_who_leaves_in_the_middle_of_images_pays_for_those_that_are_made(studio: Studio) -> None:
+    body = {"model": studio.models[Kind.IMAGE], "prompt": "A cat [[chunk_ms=200]]", "n": 3}
+    receipt = await receipt_of(studio.receipts, request_id_in(sent_raw(studio, IMAGES, body, enough=300)))
+    assert (receipt.ending, receipt.charged) == (Ending.CLIENT_LEFT, 60_000 * UNITS)
+
+
+async def test_more_images_than_were_asked_for_are_a_gift(studio: Studio) -> None:
+    answer = studio.image("A cat [[images=5]]", n=2)
+    assert len(answer.json["data"]) == 5
+    assert await studio.charged(answer) == 40_000 * UNITS
+
+
+async def test_words_instead_of_sound_are_no_answer(studio: Studio) -> None:
+    answer = studio.speech("Hi [[json_garbage=1]]")
+    assert answer.status == 503
+    assert await studio.charged(answer) == 0
 
 
 # Transcripts.

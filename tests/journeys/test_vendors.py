@@ -14,6 +14,7 @@ from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import VENDORS, office, opened
+from tollkeeper.core.catalog import Kind
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.pool import Place
 from tollkeeper.core.receipt import Receipt
@@ -66,7 +67,12 @@ class Market:
         self.simulator: Simulator
 
     async def a_line(
-        self, *vendors: str, key: str = KEY, rejects: frozenset[str] = frozenset(), place: Place = FIRST
+        self,
+        *vendors: str,
+        key: str = KEY,
+        rejects: frozenset[str] = frozenset(),
+        place: Place = FIRST,
+        kind: Kind = Kind.CHAT,
     ) -> Line:
         """`key` and `place` are of the first account."""
         model = a_model_id()
@@ -84,7 +90,7 @@ class Market:
             )
             await self.customers.desk.providers.add(account, actor=ACTOR)
         # Last: a node that knows the model has heard of its accounts too.
-        await self.customers.a_model(model_id=model, price=PRICE)
+        await self.customers.a_model(model_id=model, price=PRICE, kind=kind)
         line = Line(model, names, await self.customers.a_customer())
         wait_until(lambda: line.model in ask(self.node, "/v1/models", key=line.customer.key).text.decode())
         return line
@@ -346,3 +352,24 @@ async def test_who_could_do_it_and_is_busy_is_waited_for(market: Market) -> None
     assert market.chat(line, "Hi [[tokens=2]]").status == 200
     answer = market.chat(line, "Hi [[tokens=2]]", logit_bias={"1": 5})
     assert (answer.status, answer.json["error"]["code"]) == (503, "provider_unavailable")
+
+
+# Other families than chat.
+
+
+async def test_azure_speaks_and_is_paid_by_the_character(market: Market) -> None:
+    line = await market.a_line("azure", kind=Kind.SPEECH)
+    body = {"model": line.model, "input": "Good morning", "voice": "alloy"}
+    answer = ask(market.node, "/v1/audio/speech", method="POST", key=line.customer.key, body=body)
+    assert (answer.status, answer.headers["content-type"]) == (200, "audio/mpeg")
+    truth = market.truth(answer)
+    assert (truth["vendor"], truth["kind"], truth["characters"]) == ("azure", "speech", 12)
+    assert (await market.receipt(answer)).charged == 12 * UNITS
+
+
+@pytest.mark.parametrize("vendor", TRANSLATED)
+async def test_a_vendor_without_the_family_is_passed_over(market: Market, vendor: str) -> None:
+    line = await market.a_line(vendor, "openai", kind=Kind.SPEECH)
+    body = {"model": line.model, "input": "Good morning", "voice": "alloy"}
+    answer = ask(market.node, "/v1/audio/speech", method="POST", key=line.customer.key, body=body)
+    assert (answer.status, market.truth(answer)["vendor"]) == (200, "openai")

@@ -44,7 +44,6 @@ from tollkeeper.storage.provider_accounts import SqlProviderAccounts
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
-MEASURING_SECONDS = 10.0
 # New objects before the youngest of them are looked through for garbage; nearly all are freed long before, by count.
 GARBAGE_OBJECTS = 20_000
 
@@ -63,7 +62,7 @@ def gateway(settings: Settings) -> App:
     call_log = CallLog(sys.stdout.fileno())
     book = address_book_of(settings)
     upstream = upstream_of(settings)
-    lengths = AudioLengths(children=1, seconds_most=MEASURING_SECONDS)
+    lengths = AudioLengths()
     pool = pool_of(SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups)
     relay = Relay(
         keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),

@@ -10,7 +10,7 @@ import typer
 from tollkeeper.app import office
 from tollkeeper.cli.speak import complain, say, settings_or_complain
 from tollkeeper.core.catalog import Kind
-from tollkeeper.core.media import MediaLimits
+from tollkeeper.core.media import STANDARD, MediaLimits
 from tollkeeper.core.quote import TokenLimits
 from tollkeeper.ports import NewModel, NewPrice
 
@@ -92,7 +92,7 @@ def _prices(kind: Kind, multiplier: str, completion: str, cached: str, variants:
         if not equals or not _VARIANT.fullmatch(variant):
             complain(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
             raise typer.Exit(1)
-        prices.append(NewPrice(model=multiplier_in(quota), variant=variant))
+        prices.append(NewPrice(model=multiplier_in(quota), variant=variant.removesuffix(f" {STANDARD}")))
     return prices
 
 

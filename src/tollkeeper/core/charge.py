@@ -57,7 +57,8 @@ def charge(ending: Ending, seen: Seen, rate: Rate, *, most_tokens: int) -> Charg
     if ending is Ending.REFUSED:
         return Charge(Quota(0), Usage(0), UsageSource.NONE)
     if seen.reported is not None and plausible(seen.reported, most_tokens):
-        usage, source = seen.reported, UsageSource.PROVIDER
+        usage = seen.reported
+        source = UsageSource.MEASURED if seen.measured else UsageSource.PROVIDER
     else:
         usage = seen.counted
         source = UsageSource.COUNTED if usage.output_tokens else UsageSource.COUNTED_INPUT

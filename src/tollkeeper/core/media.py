@@ -21,6 +21,7 @@ DEFAULT_SIZE = "1024x1024"
 STANDARD = "standard"
 PROMPT_CHARACTERS_MOST = 32_000
 JSON_FORMAT = "json"
+NOTHING = frozenset({b"null", b'""'})
 # What a speech is, by its format; the first is what is made where nothing is asked for.
 SPEECH_TYPES = {
     "mp3": "audio/mpeg",
@@ -81,6 +82,9 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
         return next((value for field, value in self.fields if field == name), None)
 
 
+NO_UPLOAD = Upload(fields=(), file=bytearray(), filename="")
+
+
 class MediaOrder(msgspec.Struct, kw_only=True):
     """What media orders share, with each other and with those for chat."""
 
@@ -104,6 +108,15 @@ class MediaOrder(msgspec.Struct, kw_only=True):
 
 class ImageOrder(MediaOrder, kw_only=True):
     n: int
+    size: str
+
+    def body_with(self, **changes: object) -> bytes:
+        """With the size that is priced, and without a quality that is none: what a provider makes of nothing is its own
+        affair, and may be dearer."""
+        without = {
+            name: value for name, value in self.fields.items() if name != "quality" or bytes(value) not in NOTHING
+        }
+        return encode({**without, "size": self.size, **changes})
 
     def check(self, limits: MediaLimits) -> None:
         most = limits.images_most
@@ -134,10 +147,10 @@ class AudioOrder(MediaOrder, kw_only=True):
     """A file to write down, in its own language or in English."""
 
     translated: bool
-    upload: Upload | None
+    upload: Upload
 
     def forget_content(self) -> None:
-        self.upload = None
+        self.upload = NO_UPLOAD
 
 
 class _AskedImage(msgspec.Struct):
@@ -178,7 +191,7 @@ def read_image(body: bytes) -> ImageOrder:
         if " " in word:
             raise InvalidParameter(name, WANTED[name])
     variant = size if quality == STANDARD else f"{size} {quality}"
-    return ImageOrder(model=model, variant=variant, n=1 if asked.n is None else asked.n, fields=fields)
+    return ImageOrder(model=model, variant=variant, n=1 if asked.n is None else asked.n, size=size, fields=fields)
 
 
 def read_speech(body: bytes) -> SpeechOrder:

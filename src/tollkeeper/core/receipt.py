@@ -70,7 +70,7 @@ SOURCES = {
     UsageSource.PROVIDER: "The provider reported its usage.",
     UsageSource.COUNTED: "Input and output were counted by us, because the provider reported no usage.",
     UsageSource.COUNTED_INPUT: "Only the input is charged, as counted by us: no output was seen.",
-    UsageSource.MEASURED: "What is charged was counted by us before the call was made.",
+    UsageSource.MEASURED: "Images, characters or seconds were counted by us.",
     UsageSource.JOURNAL: "The usage is from the process's journal.",
     UsageSource.CHECKPOINT: "The usage is from the call's last checkpoint.",
     UsageSource.NONE: "",

@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -60,12 +61,18 @@ class AudioLengths:
         self._waiting_most = waiting_most
         self._waiting = 0
         self._seats = asyncio.Semaphore(children)
+        # Of those whose files are being measured or wait for that; forgotten with the last of them.
+        self._turns: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._idle: list[Child] = []
         self._ended: list[Child] = []
 
-    async def milliseconds(self, content: bytes | bytearray, filename: str) -> int:
-        """The `AudioLengths` port."""
-        return (await self.measure(content, filename)).milliseconds
+    async def milliseconds(self, content: bytes | bytearray, filename: str, *, owner: int) -> int:
+        """The `AudioLengths` port. Who sends many files waits for them one after the other, and keeps nobody else."""
+        turn = self._turns.get(owner)
+        if turn is None:
+            turn = self._turns[owner] = asyncio.Lock()
+        async with turn:
+            return (await self.measure(content, filename)).milliseconds
 
     async def measure(self, content: bytes | bytearray, filename: str) -> AudioLength:
         """Raise InvalidParameter where that cannot be done for this file, TooMuchToMeasure where not for now."""

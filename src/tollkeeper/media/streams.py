@@ -42,6 +42,8 @@ STREAMS_MOST = 16
 ADDED_SECONDS_MOST = Fraction(3, 10)
 # So many packets of AAC are decoded, the first ones, and then fewer and fewer.
 LOOKED_INTO = 500
+# A frame of AAC has at most so many for each channel.
+AAC_CHANNEL_BYTES_MOST = 768
 
 PCM = re.compile(r"pcm_[usf](8|16|24|32|64)(le|be)?")
 LOGARITHMIC = {"pcm_alaw", "pcm_mulaw"}
@@ -107,16 +109,18 @@ class Durations:
 
 class Aac:
     """Packets of AAC. Nothing in a packet says that it holds one frame, and a decoder would give all that it finds: so
-    packets are decoded, at random, and more than one frame in any of them is refused."""
+    packets are decoded, at random, and more than one frame in any of them is refused, as is one that is larger than a
+    frame can be."""
 
     def __init__(self, codec: AudioCodecContext) -> None:
         self._count = Uniform(aac_packet_seconds(codec.extradata or b""))
+        self._frame_bytes_most = AAC_CHANNEL_BYTES_MOST * max(1, codec.channels)
         self._packets = 0
         self._next = 1
 
     def take(self, packet: AudioPacket) -> None:
         # From here on, packets would last differently.
-        if packet.has_sidedata("new_extradata"):
+        if packet.has_sidedata("new_extradata") or packet.size > self._frame_bytes_most:
             raise Unmeasurable
         self._count.take(packet)
         self._packets += 1

@@ -26,9 +26,9 @@ class Keys(Protocol):
 
 
 class AudioLengths(Protocol):
-    async def milliseconds(self, content: bytes | bytearray, filename: str) -> int:
-        """How long a file is to be heard. Raise InvalidParameter where it is no audio of the kind that its name says,
-        TooMuchToMeasure where too many wait."""
+    async def milliseconds(self, content: bytes | bytearray, filename: str, *, owner: int) -> int:
+        """How long a file of an account's is to be heard. Raise InvalidParameter where it is no audio of the kind that
+        its name says, TooMuchToMeasure where too many wait."""
         ...
 
 

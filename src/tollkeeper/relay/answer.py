@@ -54,6 +54,8 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     form: Form
     meter: MeterType
+    # Half of it is of no use to anybody.
+    is_worthless_in_part = False
 
     def __init__(
         self,

@@ -176,6 +176,9 @@ class Bill:
         other it may be an early one, and what was counted since is not given away."""
         most_tokens = self._offer.model.limits.context_tokens * self._ask.n
         reported = meter.reported if meter.reported and plausible(meter.reported, most_tokens) else None
+        if reported and self._ask.measured:
+            # Whoever sends more images than were asked for gives them away.
+            reported = Usage(min(reported.input_tokens, self._ask.input_tokens))
         output_tokens = 0 if reported and complete else min(meter.output_tokens, most_tokens)
         if reported and reported.output_tokens < output_tokens:
             seen = Seen(counted=Usage(reported.input_tokens, output_tokens, reported.cached_tokens))

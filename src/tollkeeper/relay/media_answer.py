@@ -6,6 +6,7 @@ Rules of this file
    whole would be worse.
 """
 
+from abc import abstractmethod
 from typing import Any
 
 import msgspec
@@ -20,6 +21,11 @@ from tollkeeper.core.prices import Usage
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.answer import Answer, Form, MeterType, OrderType, Whole
 from tollkeeper.relay.call import ClientLeft
+
+# More than any answer has.
+PASSING_BYTES_MOST = 256 * 1024 * 1024
+# What providers say in words, with a status that they did not mean.
+NO_SOUND = ("application/json", "text/", "application/xml", "application/problem")
 
 
 class ByteMeter:
@@ -64,6 +70,8 @@ class PassingAnswer(Answer[OrderType, MeterType]):
     """An answer that goes out piece by piece, as it comes."""
 
     form = Form.BYTES
+    is_worthless_in_part = True
+    _passed_bytes = 0
 
     async def read(self) -> bytes:
         if self.ending is not None:
@@ -72,25 +80,36 @@ class PassingAnswer(Answer[OrderType, MeterType]):
             if self._delivery is None:
                 return await self._delivered(self._take_first)
             piece = await self._delivery.answer.read()
-            self._watch(piece)
+            self._passed_bytes += len(piece)
+            if self._passed_bytes > PASSING_BYTES_MOST:
+                raise NotAnAnswer
+            self._watch(self.meter, piece)
         except (UpstreamFailed, NotAnAnswer):
             raise self._broken() from None
         if not piece:
             self._conclude()
         return piece
 
-    def _watch(self, piece: bytes) -> None:
+    @staticmethod
+    @abstractmethod
+    def _watch(meter: MeterType, piece: bytes) -> None:
+        """Raise NotAnAnswer."""
+
+    def _look_at_head(self, upstream: UpstreamAnswer) -> None:
         """Raise NotAnAnswer."""
 
     def _is_whole(self) -> bool:
         return True
 
     async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
-        self.meter = self._new_meter(self._order)
+        self._look_at_head(upstream)
         first = await upstream.read()
         if not first:
             raise NotAnAnswer
-        self._watch(first)
+        # Of an attempt that fails here nothing was heard, and nothing counts.
+        meter = self._new_meter(self._order)
+        self._watch(meter, first)
+        self.meter = meter
         return first
 
     def _conclude(self) -> None:
@@ -110,8 +129,9 @@ class ImageAnswer(PassingAnswer[ImageOrder, ImageMeter]):
     def _new_meter(order: ImageOrder) -> ImageMeter:
         return ImageMeter()
 
-    def _watch(self, piece: bytes) -> None:
-        self.meter.read(piece)
+    @staticmethod
+    def _watch(meter: ImageMeter, piece: bytes) -> None:
+        meter.read(piece)
 
     def _is_whole(self) -> bool:
         return self.meter.finished
@@ -131,8 +151,13 @@ class SpeechAnswer(PassingAnswer[SpeechOrder, ByteMeter]):
     def content_type(self) -> str:
         return SPEECH_TYPES[self._order.format]
 
-    def _watch(self, piece: bytes) -> None:
-        self.meter.read(piece)
+    @staticmethod
+    def _watch(meter: ByteMeter, piece: bytes) -> None:
+        meter.read(piece)
+
+    def _look_at_head(self, upstream: UpstreamAnswer) -> None:
+        if (upstream.header("content-type") or "").lower().startswith(NO_SOUND):
+            raise NotAnAnswer
 
     def client_left(self) -> None:
         if self.ending is None:

@@ -7,6 +7,7 @@ import msgspec
 
 from tollkeeper.core.catalog import Kind, Model
 from tollkeeper.core.chat import ChatOrder, read_chat
+from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.media import (
     AudioOrder,
     ImageOrder,
@@ -36,28 +37,28 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Of what came; raises 400.
     read: Callable[[Any], Any]
     # How much is asked, once it is known to be on offer; raises 400, 503.
-    ask: Callable[[Any, Model, Measures], Awaitable[Ask]]
+    ask: Callable[[Any, Model, KeyRecord, Measures], Awaitable[Ask]]
     # Which kind of answer an order gets.
     answer: Callable[[Any], Any]
 
 
-async def ask_chat(order: ChatOrder, model: Model, measures: Measures) -> Ask:
+async def ask_chat(order: ChatOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     return await read_ask(order, model, measures.counter)
 
 
-async def ask_image(order: ImageOrder, model: Model, _: Measures) -> Ask:
+async def ask_image(order: ImageOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     order.check(model.media)
     return Ask(input_tokens=order.n, measured=True)
 
 
-async def ask_speech(order: SpeechOrder, model: Model, _: Measures) -> Ask:
+async def ask_speech(order: SpeechOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     order.check(model.media)
     return Ask(input_tokens=order.characters, measured=True)
 
 
-async def ask_audio(order: AudioOrder, model: Model, measures: Measures) -> Ask:
-    upload = order.upload
-    milliseconds = 0 if upload is None else await measures.lengths.milliseconds(upload.file, upload.filename)
+async def ask_audio(order: AudioOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
+    file, filename = order.upload.file, order.upload.filename
+    milliseconds = await measures.lengths.milliseconds(file, filename, owner=caller.account_id)
     return Ask(input_tokens=seconds_begun(milliseconds), measured=True)
 
 

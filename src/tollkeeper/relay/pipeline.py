@@ -50,7 +50,7 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     call.admitted(caller)
     order = operation.read(await call.read_body())  # 400 413
     offer = (await relay.catalog.shelf()).find(order, operation.kind, caller, relay.clock.now())  # 400 404
-    ask = await operation.ask(order, offer.model, relay.measures)  # 400 503
+    ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
     bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
     journey = Journey(
         request_id=call.request_id,
@@ -78,9 +78,11 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
 def _ending(answer: AnyAnswer, call: Call, attempts: Sequence[Attempt]) -> Ending:
     """What was refused, or never sent, is refused, whoever was still there to hear it. Otherwise who ended the call
     first: somebody outside, or the provider, well or badly. A caller who is told of a failure before the first word
-    pays nothing; one who had left by then pays for the input, for nobody knows what the provider did with it."""
+    pays nothing, nor does one who has half a file of which nothing can be used; one who had left by then pays for the
+    input, for nobody knows what the provider did with it."""
     if answer.ending is Ending.REFUSED or not attempts or not attempts[-1].may_have_cost:
         return Ending.REFUSED
     ending = call.ended_as or answer.ending or Ending.UPSTREAM_BROKE
-    told_in_time = ending in {Ending.UPSTREAM_BROKE, Ending.NODE_STOPPED} and not answer.meter.characters
+    nothing_to_keep = not answer.meter.characters or answer.is_worthless_in_part
+    told_in_time = ending in {Ending.UPSTREAM_BROKE, Ending.NODE_STOPPED} and nothing_to_keep
     return Ending.REFUSED if told_in_time else ending

@@ -28,8 +28,6 @@ def not_sold(what: str) -> UnsupportedParameter:
 
 def _form(order: AudioOrder, model: str) -> tuple[str, bytes]:
     upload, boundary = order.upload, secrets.token_hex(16)
-    if upload is None:
-        raise ValueError("an order that has forgotten its content cannot be sent")
     fields = [(name, model if name == "model" else value) for name, value in upload.fields]
     # Its kind is in the name's ending; the rest of the name is nobody's business.
     filename = f"audio.{upload.filename.rpartition('.')[2].lower()}"
