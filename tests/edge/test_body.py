@@ -14,7 +14,7 @@ from tollkeeper.core.errors import (
     SlowBody,
     TooMuchInReading,
 )
-from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.body import BodyReader, hear_out
 from tollkeeper.edge.exchange import Exchange
 
 
@@ -74,3 +74,33 @@ async def test_bytes_in_reading_are_capped_over_all_calls_and_freed_afterwards()
     stalled.cancel()
     await asyncio.gather(stalled, return_exceptions=True)
     assert await reader.read(an_exchange([b"x" * 100]), limit_bytes=100) == b"x" * 100
+
+
+# What was refused unread.
+
+
+async def test_a_refused_body_is_taken_to_its_end_so_that_the_refusal_is_heard() -> None:
+    exchange = an_exchange([b"x" * 10, b"y" * 10], [(b"content-length", b"20")])
+    await hear_out(exchange)
+    assert exchange.heard_out
+
+
+async def test_a_body_that_was_read_is_not_waited_for() -> None:
+    exchange = an_exchange([b"x" * 10], [(b"content-length", b"10")], ends=True)
+    await a_reader().read(exchange, limit_bytes=100)
+    assert exchange.heard_out
+    # Nothing more comes, and nobody asks for it.
+    await asyncio.wait_for(hear_out(exchange), 0.1)
+
+
+@pytest.mark.parametrize(
+    "headers", [[], [(b"content-length", b"9"), (b"expect", b"100-continue")]], ids=["no body", "waits to be asked"]
+)
+async def test_who_sends_nothing_is_answered_at_once(headers: list[tuple[bytes, bytes]]) -> None:
+    await asyncio.wait_for(hear_out(an_exchange([], headers, ends=False)), 0.1)
+
+
+async def test_who_stops_sending_is_answered_soon() -> None:
+    exchange = an_exchange([b"x"], [(b"content-length", b"1000")], ends=False)
+    await asyncio.wait_for(hear_out(exchange), 1)
+    assert not exchange.heard_out

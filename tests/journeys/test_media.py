@@ -133,7 +133,7 @@ async def test_images_that_did_not_come_are_not_charged(studio: Studio) -> None:
     assert (receipt.charged, receipt.held) == (20_000 * UNITS, 80_000 * UNITS)
 
 
-async def test_large_images_pass_without_being_kept(studio: Studio) -> None:
+async def test_large_images_pass_in_the_answer_itself(studio: Studio) -> None:
     answer = studio.image("A cat [[bytes=3000000]]", response_format="b64_json")
     assert len(base64.b64decode(answer.json["data"][0]["b64_json"])) >= 2_000_000
     assert await studio.charged(answer) == 20_000 * UNITS

@@ -98,7 +98,7 @@ class ImageMeter:
         mark = found[0]
         if self._has_ended or (not self._open and mark != b"{"):
             raise NotAnAnswer
-        self._marks[mark](self, mark) if mark in self._marks else self._refuse(mark)
+        self._marks.get(mark, ImageMeter._refuse)(self, mark)
         return found.end()
 
     def _refuse(self, _: bytes) -> None:

@@ -1,6 +1,7 @@
 """Request bodies: read whole, within bounds of size, time and what the process has in hand at once."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -19,6 +20,12 @@ from tollkeeper.core.errors import (
 from tollkeeper.edge.exchange import Exchange
 
 Decoded = TypeVar("Decoded")
+
+# How much of a refused body is taken, and for how long, before it is answered.
+HEARD_OUT_BYTES_MOST = 32 * 1024 * 1024
+HEARD_OUT_SECONDS = 2.0
+SILENCE_SECONDS = 0.25
+BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class BodyReader:
@@ -94,8 +101,9 @@ class KeptBody:
             raise BodyTooLarge(self._limit_bytes)
         if self._bodies.overfull:
             raise TooMuchInReading
+        self._exchange.heard_out = not message.get("more_body", False)
         take(piece)
-        return bool(message.get("more_body", False))
+        return not self._exchange.heard_out
 
     def let_go(self) -> None:
         self._bodies.add(-self._size_bytes)
@@ -108,6 +116,27 @@ def decode_json(body: bytes, into: type[Decoded]) -> Decoded:
         return msgspec.json.decode(body, type=into)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MalformedBody from None
+
+
+async def hear_out(exchange: Exchange) -> None:
+    """Take the rest of a body that was refused unread, for as long as it keeps coming: a client that is still sending
+    when the connection ends would never see why."""
+    if exchange.heard_out or not _sends_body(exchange):
+        return
+    left_bytes = HEARD_OUT_BYTES_MOST
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(HEARD_OUT_SECONDS):
+            while left_bytes > 0 and not exchange.heard_out:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    message = await exchange.receive()
+                left_bytes -= len(message.get("body", b""))
+                exchange.heard_out = not message.get("more_body", False)
+
+
+def _sends_body(exchange: Exchange) -> bool:
+    """Without being asked to: who expects a word first would be told to begin."""
+    names = {name for name, _ in exchange.headers}
+    return bool(names & BODY_HEADERS) and b"expect" not in names
 
 
 def _announced_bytes(exchange: Exchange) -> int:

@@ -34,6 +34,7 @@ class Exchange:
         "begun",
         "code",
         "headers",
+        "heard_out",
         "key_id",
         "method",
         "path",
@@ -52,6 +53,8 @@ class Exchange:
         self.unix_milliseconds = time.time_ns() // 1_000_000
         self.request_id = uuid7(self.unix_milliseconds, os.urandom(10))
         self.answered = False
+        # Whether the request's body has been read to its end.
+        self.heard_out = False
         # Refuses now what is still being worked on; what comes of that work later is not sent any more.
         self.refuse_early: Callable[[GatewayError], None] = lambda _: None
         self.method: str = scope["method"]

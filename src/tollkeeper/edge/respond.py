@@ -20,6 +20,7 @@ from tollkeeper.core.errors import (
     MethodNotAllowed,
 )
 from tollkeeper.edge import shapes
+from tollkeeper.edge.body import hear_out
 from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
@@ -85,6 +86,8 @@ class Gateway:
     async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
         """Send a reply that has not gone yet, and write the call's line."""
         if isinstance(reply, Reply):
+            if reply.status >= 400:
+                await hear_out(exchange)
             await _send(exchange, reply)
         self._call_log.write(_line(exchange, reply))
 
@@ -106,7 +109,7 @@ class Gateway:
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
-        return _refused(exchange, style, refusal)
+        return _refused(exchange, style, _untied(refusal))
 
     def _refuse_early(self, exchange: Exchange, style: Style, refusal: GatewayError) -> None:
         if not exchange.claim():
@@ -140,6 +143,12 @@ async def _send(exchange: Exchange, reply: Reply) -> None:
     ]
     await exchange.send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await exchange.send({"type": "http.response.body", "body": reply.body, "more_body": False})
+
+
+def _untied(refusal: GatewayError) -> GatewayError:
+    """Without the frames that it came through: a variable of one holds it, and with it the body that was refused."""
+    refusal.__context__ = refusal.__cause__ = None
+    return refusal.with_traceback(None)
 
 
 def _refused(exchange: Exchange, style: Style, refusal: GatewayError) -> Reply:

@@ -37,7 +37,6 @@ def recording(samples: int = RATE * 3 // 2) -> bytes:
 
 
 SOUND = ("recording.wav", recording())
-TOO_LARGE = ("recording.wav", recording() + bytes(FILE_BYTES_MOST + 1 - len(recording())))
 # By name, by content, and a sound under another sound's name.
 OF_OTHER_TYPES = (
     ("recording.txt", recording()),
@@ -45,6 +44,11 @@ OF_OTHER_TYPES = (
     ("recording.mp3", b"No sound at all.\n" * 100),
     ("recording.mp4", recording()),
 )
+
+
+def too_large() -> tuple[str, bytes]:
+    """By one byte."""
+    return "recording.wav", recording().ljust(FILE_BYTES_MOST + 1, b"\0")
 
 
 def client(act: Act) -> OpenAI:
@@ -188,7 +192,9 @@ MEDIA_CHECKS: dict[str, Check] = {
     "image": image,
     "image with every option": image_with_options,
     "images as base64": images_as_base64,
-    "too large a file": refused(with_file(TOO_LARGE), lambda act: translate(act, file=TOO_LARGE)),
+    "too large a file": refused(
+        lambda act: transcribe(act, file=too_large()), lambda act: translate(act, file=too_large())
+    ),
     "a file of another type": refused(*map(with_file, OF_OTHER_TYPES)),
     "a transcript that is not json": refused(
         *(written(call, name) for call in (transcribe, translate) for name in NOT_JSON)
