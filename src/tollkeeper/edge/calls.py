@@ -32,7 +32,6 @@ JSON_BODY_BYTES_MOST = 32 * 1024 * 1024
 # What is written to the log where nobody was left to be answered, as nginx does.
 CLIENT_CLOSED = 499
 
-
 Read = Callable[[KeptBody, Exchange], Awaitable[object]]
 
 
@@ -112,7 +111,7 @@ async def _stream(answer: AnyAnswer, stream: EventStream) -> Sent:
     return Sent(200, stream.sent_bytes)
 
 
-async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: EventStream) -> Reply | Sent:
+async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: EventStream) -> Sent:
     """Piece by piece, to a caller who has not been answered otherwise meanwhile."""
     is_heard, piece = not exchange.answered, first
     while piece:
