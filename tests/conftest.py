@@ -17,8 +17,8 @@ from tollkeeper.settings import Settings, load
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.receipts import SqlReceipts
 from tollkeeper.storage.schema import migrate
-from tools.accounts import add_accounts
-from tools.node import Node, fresh_secrets
+from tools.accounts import add_accounts, without_limits
+from tools.node import Node, own_deployment
 from tools.services import Postgres, Redis
 from tools.simulator import Simulator
 
@@ -129,8 +129,9 @@ async def customers(settings: Settings) -> AsyncIterator[Customers]:
 
 @pytest.fixture(scope="session")
 async def town(stores: Stores) -> AsyncIterator[tuple[dict[str, str], Customers]]:
-    """One database that all journeys share; each makes its own customers in it."""
+    """One database that all journeys share, without limits; each makes its own customers in it."""
     shared = await variables(stores)
+    await without_limits(shared["TOLLKEEPER_DATABASE_URL"])
     async with office(load(shared)) as desk:
         yield shared, Customers(desk)
 
@@ -181,4 +182,6 @@ async def variables(stores: Stores) -> dict[str, str]:
         "TOLLKEEPER_JOURNAL_FOLDER": str(stores.folder),
         "TOLLKEEPER_DATABASE_URL": await stores.fresh(),
         "TOLLKEEPER_REDIS_URL": stores.redis_url,
-    } | fresh_secrets()
+        # A busy machine is not a database that is away.
+        "TOLLKEEPER_STORE_PATIENCE_SECONDS": "20",
+    } | own_deployment()

@@ -17,11 +17,17 @@ from tools.services.process import free_port, wait_until
 
 
 def fresh_secrets() -> dict[str, str]:
-    """Settings for a deployment that nobody else shares."""
+    """Settings that no other deployment has."""
     return {
         "TOLLKEEPER_PEPPERS": "1:" + base64.b64encode(os.urandom(32)).decode(),
         "TOLLKEEPER_ENVELOPE_KEYS": "1:" + base64.b64encode(os.urandom(32)).decode(),
     }
+
+
+def own_deployment() -> dict[str, str]:
+    """Settings for a deployment that nobody else shares."""
+    # All its callers have one IP, and many of their calls are invalid on purpose.
+    return fresh_secrets() | {"TOLLKEEPER_INVALID_CALLS": "1000000"}
 
 
 def tollkeeper(settings: Mapping[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -23,6 +23,16 @@ async def survive(name: str, step: Callable[[], Awaitable[object]]) -> bool:
     return False
 
 
+async def happens(event: asyncio.Event, within_seconds: float) -> bool:
+    """Wait for an event, but not longer. (Unlike `wait_for` of Python 3.11, this never swallows a cancellation.)"""
+    try:
+        async with asyncio.timeout(within_seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
 class Errands:
     """Small things that are done beside a call, without anybody waiting for them."""
 

@@ -24,7 +24,7 @@ async def test_the_word_one_space_and_the_key_are_all_required(node: Node, towns
 
 
 @PATHS
-@pytest.mark.rule("A4.1")
+@pytest.mark.rule("A4.1", "E1.2", "E2.3")
 async def test_without_a_key_it_is_401_and_says_how_to_send_one(node: Node, path: str) -> None:
     answer = ask(node, path)
     assert answer.status == 401

@@ -198,7 +198,8 @@ async def test_a_stream_that_outgrows_its_hold_extends_it(
     customer = await townsfolk.a_customer()
     model = await townsfolk.a_model(limits=TokenLimits(hold_output_tokens=50))
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
-    answer = chat(node, customer.key, model, "[[tokens=400 per_chunk=10 chunk_ms=1]]", stream=True)
+    # Slowly enough that each extension is booked before the next one is due, on a slow machine too.
+    answer = chat(node, customer.key, model, "[[tokens=400 per_chunk=10 chunk_ms=50]]", stream=True)
     assert words(answer.text) == text_of(400)
     receipt = await receipt_of(receipts, answer)
     assert receipt.held >= receipt.charged == (receipt.usage.input_tokens + 400) * UNITS

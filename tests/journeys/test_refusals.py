@@ -35,7 +35,7 @@ async def test_a_wrong_method_is_405_with_what_is_allowed_and_says_stop(node: No
         assert "will not help" in answer.error["message"]
 
 
-@pytest.mark.rule("X1.400")
+@pytest.mark.rule("X1.400", "E1.2", "E2.3")
 async def test_a_get_with_a_body_is_400(node: Node, townsfolk: Customers) -> None:
     key = (await townsfolk.a_customer()).key
     for path in ("/v1/models", "/v2/account/balance", "/v2/token/balance"):

@@ -15,6 +15,7 @@ from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
+from tools.accounts import without_limits
 from tools.node import Node
 from tools.services import Postgres, Redis
 from tools.services.process import wait_until, wait_until_async
@@ -42,6 +43,8 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     with Postgres(durable=True) as postgres, Redis() as redis:
         settings = await variables(await asyncio.to_thread(Stores, postgres.url, redis.url, tmp_path))
         settings |= {"TOLLKEEPER_STORE_PATIENCE_SECONDS": "1"}
+        # It is asked again and again until it notices.
+        await without_limits(settings["TOLLKEEPER_DATABASE_URL"])
         async with office(load(settings)) as desk:
             with Node(settings) as node:
                 yield House(postgres, redis, node, Customers(desk))
@@ -128,16 +131,22 @@ async def test_without_redis_calls_are_served_and_a_revoked_key_is_still_refused
     wait_until(lambda: ask(house.node, "/readyz").json["redis"] == "ok", within_seconds=30)
 
 
-@pytest.mark.rule("X1.500")
+@pytest.mark.rule("X1.500", "E1.2", "E2.3")
 async def test_a_failure_of_our_own_is_500_without_internals(house: House) -> None:
     customer = await house.customers.a_customer()
     connection = await asyncpg.connect(house.node.settings["TOLLKEEPER_DATABASE_URL"])
     await connection.execute("revoke select on tollkeeper.lot from tollkeeper_gateway")
-    await connection.close()
-    answer = ask(house.node, "/v2/account/balance", key=customer.key)
-    assert answer.status == 500
-    assert answer.error["code"] == "internal_error"
-    assert "x-request-id" in answer.error["message"]
-    for internal in ("lot", "asyncpg", "permission", "Traceback", "tollkeeper."):
-        assert internal not in answer.text.decode()
+    answers = [ask(house.node, f"/v2/{whose}/balance", key=customer.key) for whose in ("account", "token")]
     assert house.status(customer) == 200
+    # The list is read afresh after a change.
+    await connection.execute("revoke select on tollkeeper.price from tollkeeper_gateway")
+    await connection.execute("update tollkeeper.account_group set multiplier = multiplier")
+    await connection.close()
+    wait_until(lambda: house.status(customer) == 500, within_seconds=30)
+    answers.append(ask(house.node, "/v1/models", key=customer.key))
+    for answer in answers:
+        assert answer.status == 500
+        assert answer.error["code"] == "internal_error"
+        assert "x-request-id" in answer.error["message"]
+        for internal in ("lot", "price", "asyncpg", "permission", "Traceback", "tollkeeper."):
+            assert internal not in answer.text.decode()

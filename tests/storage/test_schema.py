@@ -37,6 +37,15 @@ GATEWAY_OVERREACH = [
     "update provider_account set base_url = 'https://evil.example'",
     "update provider_account set state = 'active'",
     "select lift_suspension(1)",
+    "update ban set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
+    "delete from ban",
+    "insert into ban (ip, until, why, counted) values ('192.0.2.7', now() + interval '1 h', 'operator', '{}')",
+    "update restriction set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
+    "select restrict_account(1, 60, 601, 3600, '192.0.2.7')",
+    "update account set restricted_until = null",
+    "update account_group set standard_rate = null",
+    "insert into account_group (name) values ('mine')",
+    "delete from peak_minute",
 ]
 CONSOLE_OVERREACH = [
     "update api_key set account_id = 2",
@@ -45,6 +54,19 @@ CONSOLE_OVERREACH = [
     "update provider_account set suspended_at = null",
     "delete from account",
     "update account set created_at = now()",
+    "update ban set until = now()",
+    "update restriction set peak_seconds = 1",
+    "delete from restriction",
+    "update account_group set name = 'moved'",
+]
+WORKER_OVERREACH = [
+    "update ban set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
+    "delete from ban",
+    "update restriction set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
+    "delete from restriction",
+    "update account set restricted_until = null",
+    "update account_group set standard_rate = null",
+    "update peak_minute set milliseconds = 1",
 ]
 
 
@@ -75,6 +97,11 @@ async def test_the_gateway_cannot_do_the_consoles_work(settings: Settings, sql: 
 @pytest.mark.parametrize("sql", CONSOLE_OVERREACH)
 async def test_the_console_cannot_change_what_never_changes(settings: Settings, sql: str) -> None:
     assert await refused(settings, Part.CONSOLE, sql)
+
+
+@pytest.mark.parametrize("sql", WORKER_OVERREACH)
+async def test_the_worker_cannot_lift_what_support_lifts(settings: Settings, sql: str) -> None:
+    assert await refused(settings, Part.WORKER, sql)
 
 
 async def test_nothing_of_a_key_is_stored_but_its_digest(customers: Customers, owner: asyncpg.Connection) -> None:
@@ -117,12 +144,14 @@ async def test_a_migration_that_fails_leaves_nothing_behind(stores: Stores) -> N
 
 ALLOWED = """
 console INSERT account
+console INSERT account_group
 console INSERT api_key
 console INSERT model
 console INSERT price
 console INSERT provider_account
 gateway INSERT node
 gateway UPDATE node
+worker DELETE peak_minute
 worker INSERT node
 worker UPDATE node
 """
@@ -130,6 +159,15 @@ ALLOWED_COLUMNS = """
 console UPDATE account.disabled_at
 console UPDATE account.group_name
 console UPDATE account.name
+console UPDATE account.restricted_until
+console UPDATE account_group.concurrency
+console UPDATE account_group.key_rate
+console UPDATE account_group.kind_rates
+console UPDATE account_group.model_rates
+console UPDATE account_group.multiplier
+console UPDATE account_group.peak_percent
+console UPDATE account_group.standard_rate
+console UPDATE account_group.tokens_per_minute
 console UPDATE api_key.daily_budget
 console UPDATE api_key.expires_at
 console UPDATE api_key.monthly_budget
@@ -137,6 +175,9 @@ console UPDATE api_key.name
 console UPDATE api_key.only_models
 console UPDATE api_key.quota
 console UPDATE api_key.revoked_at
+console UPDATE ban.lift_reason
+console UPDATE ban.lifted_at
+console UPDATE ban.lifted_by
 console UPDATE model.context_tokens
 console UPDATE model.hidden_reasoning
 console UPDATE model.hold_output_tokens
@@ -156,29 +197,38 @@ console UPDATE provider_account.state
 console UPDATE provider_account.tier
 console UPDATE provider_account.tokens_per_minute
 console UPDATE provider_account.weight
+console UPDATE restriction.lift_reason
+console UPDATE restriction.lifted_at
+console UPDATE restriction.lifted_by
 gateway INSERT worker.node
+gateway INSERT worker.serves
 gateway UPDATE worker.ended_at
 gateway UPDATE worker.heartbeat_at
 worker INSERT worker.node
+worker INSERT worker.serves
 worker UPDATE worker.ended_at
 worker UPDATE worker.heartbeat_at
 """
 ALLOWED_FUNCTIONS = """
 console append_audit
+console ban_ip
 console credit
 console extend_lot
 console ledger_now
 console lift_suspension
 console revoke_lot
 console uuid_floor
+gateway ban_ip
 gateway checkpoint_batch
 gateway hold_batch
 gateway ledger_now
+gateway note_peak
 gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
 worker append_audit
 worker audit_hash
+worker ban_ip
 worker checkpoint_batch
 worker close_lots
 worker credit
@@ -190,6 +240,7 @@ worker ledger_now
 worker lift_suspension
 worker make_partition
 worker missing_partitions
+worker restrict_account
 worker revoke_lot
 worker settle_batch
 worker suspend_provider_account

@@ -18,7 +18,8 @@ from tollkeeper.app import office
 from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.edge.routes import ROUTES
 from tollkeeper.settings import keys_by_version, load
-from tools.node import Node, fresh_secrets, tollkeeper
+from tools.accounts import without_limits
+from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs import conclude, judges_timings, say, size
 from tools.services import Postgres, Redis
 
@@ -44,11 +45,12 @@ def main() -> int:
     lookups = COLD_LOOKUPS[chosen]
     with ExitStack() as stack:
         postgres, redis = stack.enter_context(Postgres(durable=True)), stack.enter_context(Redis())
-        settings = fresh_secrets() | {
+        settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": postgres.url,
             "TOLLKEEPER_REDIS_URL": redis.url,
         }
         run(settings, "migrate")
+        asyncio.run(without_limits(postgres.url))
         run(settings, "model", "add", "gpt-4o", "--multiplier", "1.25", "--completion", "4")
         say(f"loading {ACCOUNTS:,} accounts with a lot and a key each")
         keys = asyncio.run(fill(settings, lookups))

@@ -5,5 +5,7 @@
 
 from tools.services.postgres import Postgres
 from tools.services.redis import Redis
+from tools.services.redis_cluster import RedisCluster
+from tools.services.redis_sentinel import RedisSentinel
 
-__all__ = ["Postgres", "Redis"]
+__all__ = ["Postgres", "Redis", "RedisCluster", "RedisSentinel"]

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-READY_WITHIN_SECONDS = 30.0
+# A safety net, not a measure: a busy machine may take long to start anything.
+READY_WITHIN_SECONDS = 120.0
 
 
 class ServerDied(RuntimeError):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 
+from tollkeeper.app.limits import limits_of
 from tollkeeper.app.parts import (
     VENDORS,
     address_book_of,
@@ -15,9 +16,9 @@ from tollkeeper.app.parts import (
     database_of,
     envelope_keys_of,
     loop_mark_of,
+    nudges_of,
     peppers_of,
     pool_of,
-    redis_of,
     services_of,
     time_limits_of,
     upstream_of,
@@ -38,7 +39,7 @@ from tollkeeper.settings import Settings
 from tollkeeper.steady import survive
 from tollkeeper.storage.accounts import SqlBalances
 from tollkeeper.storage.catalog import SqlCatalog
-from tollkeeper.storage.changes import Changes, Nudges
+from tollkeeper.storage.changes import Changes
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.keys import SqlKeys
 from tollkeeper.storage.nodes import beat
@@ -62,13 +63,14 @@ def gateway(settings: Settings) -> App:
     signals = database_of(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
     booking = database_of(settings, Part.GATEWAY, connections=BOOKING_CONNECTIONS)
     changes = Changes(signals)
-    nudges = Nudges(redis_of(settings))
+    nudges = nudges_of(settings)
     bookkeeper = bookkeeper_of(settings, booking)
     call_log = CallLog(sys.stdout.fileno())
     book = address_book_of(settings)
     upstream = upstream_of(settings)
     lengths = AudioLengths()
     pool = pool_of(SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups)
+    limits = limits_of(settings, lookups, changes)
     relay = Relay(
         keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),
         catalog=SqlCatalog(lookups, changes),
@@ -77,6 +79,7 @@ def gateway(settings: Settings) -> App:
         measures=Measures(InputCounter(), lengths),
         dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings)),
         running=Running(),
+        gate=limits.gate,
         limits=time_limits_of(settings),
     )
     services = services_of(settings, relay, SqlBalances(lookups))
@@ -87,23 +90,24 @@ def gateway(settings: Settings) -> App:
             ready=changes.fresh and bookkeeper.ready and not stopping.begun,
             database="ok" if changes.fresh else "out of reach",
             ledger="ok" if bookkeeper.ready else "not begun",
-            redis="ok" if nudges.connected else "out of reach, polling instead",
+            redis="ok" if nudges.connected and limits.limiter.is_live else "out of reach, going by shares",
         )
 
-    http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health)
-
+    http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, limits.guard)
     always = (
         changes.follow,
         lambda: nudges.follow(lambda text: pool.hear(text) if text else changes.nudge()),
         lambda: beat(signals, settings.node),
         bookkeeper.live,
+        *limits.always,
     )
     stores = (nudges, lookups, signals, booking)
-    ends = (upstream.close, lengths.close, bookkeeper.close, *(store.close for store in stores), call_log.close)
+    ends = (upstream.close, lengths.close, bookkeeper.close, limits.peaks.tell)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await lifespan(_life([lookups, signals, booking], always, ends), stopping, receive, send)
+            closing = (*ends, *(store.close for store in stores), call_log.close)
+            await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
         else:
             await http(scope, receive, send)
 

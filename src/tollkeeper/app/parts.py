@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from redis.asyncio import Redis
-
+from tollkeeper.core.abuse import Policy
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.keys import Peppers
 from tollkeeper.edge.body import BodyReader
@@ -36,6 +35,7 @@ from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.provider_accounts import SqlSuspensions
+from tollkeeper.storage.redis_places import places_of
 
 VENDORS: Mapping[str, Vendor] = {"openai": OpenAI(), "azure": Azure(), "anthropic": Anthropic(), "gemini": Gemini()}
 
@@ -49,18 +49,24 @@ def database_of(settings: Settings, part: Part, connections: int | None = None) 
     )
 
 
-def bookkeeper_of(settings: Settings, database: Database) -> Bookkeeper:
-    return Bookkeeper(database, settings.node, settings.journal, patience_seconds=settings.store_patience_seconds)
+def bookkeeper_of(settings: Settings, database: Database, *, serves: bool = True) -> Bookkeeper:
+    patience_seconds = settings.store_patience_seconds
+    return Bookkeeper(database, settings.node, settings.journal, patience_seconds=patience_seconds, serves=serves)
 
 
-def redis_of(settings: Settings) -> Redis:
-    return Redis.from_url(
-        settings.redis_url.reveal(),
-        socket_timeout=2,
-        socket_connect_timeout=2,
-        health_check_interval=5,
-        client_name="tollkeeper",
+def abuse_policy_of(settings: Settings) -> Policy:
+    return Policy(
+        ban_seconds=settings.ban_seconds,
+        ban_seconds_most=settings.ban_seconds_most,
+        ban_memory_seconds=settings.ban_memory_seconds,
+        peak_seconds=settings.peak_seconds,
+        peak_within_seconds=settings.peak_within_seconds,
+        restricted_seconds=settings.restricted_seconds,
     )
+
+
+def nudges_of(settings: Settings) -> Nudges:
+    return Nudges(places_of(settings.redis_url.reveal()).clients())
 
 
 def peppers_of(settings: Settings) -> Peppers:
@@ -129,8 +135,12 @@ def pool_of(accounts: ProviderAccounts, changes: Changes, nudges: Nudges, databa
 
 
 def loop_mark_of(settings: Settings) -> str:
+    return mark_of(settings, b"loop")
+
+
+def mark_of(settings: Settings, purpose: bytes) -> str:
     """The same on every node of this service, and on no other's."""
-    return hmac.digest(settings.peppers.reveal().encode(), b"loop", "sha256").hex()[:32]
+    return hmac.digest(settings.peppers.reveal().encode(), purpose, "sha256").hex()[:32]
 
 
 @asynccontextmanager

@@ -5,21 +5,23 @@ import time
 from functools import partial
 
 from tollkeeper.app.parts import (
+    abuse_policy_of,
     bookkeeper_of,
     envelope_keys_of,
+    nudges_of,
     opened,
-    redis_of,
     test_key,
 )
 from tollkeeper.jobs.close_stale_holds import Sweeper
 from tollkeeper.jobs.expire_lots import expire_lots
+from tollkeeper.jobs.review_traffic import review_traffic
 from tollkeeper.jobs.schedule import Job, run_forever
 from tollkeeper.jobs.test_suspended_accounts import test_suspended_accounts
 from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.settings import Settings
-from tollkeeper.storage.changes import Nudges
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.orphans import SqlOrphans
+from tollkeeper.storage.peaks import SqlTraffic
 from tollkeeper.storage.provider_accounts import SqlSuspensions, suspended_accounts
 from tollkeeper.storage.treasury import SqlTreasury
 
@@ -27,19 +29,22 @@ from tollkeeper.storage.treasury import SqlTreasury
 async def work(settings: Settings) -> None:
     """The jobs beside the calls, until cancelled."""
     async with opened(settings, Part.WORKER) as database:
-        bookkeeper = bookkeeper_of(settings, database)
+        bookkeeper = bookkeeper_of(settings, database, serves=False)
         living = asyncio.create_task(bookkeeper.live())
         treasury = SqlTreasury(database)
         orphans = SqlOrphans(database)
         sweeper = Sweeper(orphans, lambda: bookkeeper.ledger, time.monotonic)
-        nudges = Nudges(redis_of(settings))
+        nudges = nudges_of(settings)
         suspended = partial(suspended_accounts, database, envelope_keys_of(settings))
         suspensions = SqlSuspensions(database, nudges, actor="worker")
         test = partial(test_key, settings)
+        policy = abuse_policy_of(settings)
+        traffic = SqlTraffic(database, policy)
         try:
             await run_forever(
                 [
                     Job("close_stale_holds", 2, sweeper.sweep),
+                    Job("review_traffic", 5, lambda: review_traffic(traffic, policy)),
                     Job("expire_lots", 600, lambda: expire_lots(treasury)),
                     Job("turn_partitions", 3600, lambda: turn_partitions(treasury)),
                     Job("test_suspended_accounts", 60, partial(test_suspended_accounts, suspended, test, suspensions)),

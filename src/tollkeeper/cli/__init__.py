@@ -4,7 +4,17 @@ import asyncpg
 import typer
 
 from tollkeeper import __version__
-from tollkeeper.cli import books, calls, catalog, customers, demo, process, providers
+from tollkeeper.cli import (
+    abuse,
+    books,
+    calls,
+    catalog,
+    customers,
+    demo,
+    groups,
+    process,
+    providers,
+)
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
@@ -21,7 +31,7 @@ def version() -> None:
     say(__version__)
 
 
-for family in (process, customers, catalog, providers, books, calls, demo):
+for family in (process, customers, groups, catalog, providers, abuse, books, calls, demo):
     family.register(app)
 
 

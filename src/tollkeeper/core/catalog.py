@@ -9,6 +9,7 @@ import msgspec
 
 from tollkeeper.core.errors import ModelNotFound, StoreUnavailable
 from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits import Rates
 from tollkeeper.core.media import MediaLimits, unknown_variant
 from tollkeeper.core.prices import Price, Rate, in_force
 from tollkeeper.core.quote import TokenLimits
@@ -59,10 +60,18 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Shelf(msgspec.Struct, frozen=True):
-    """Everything on offer: the models by id, in order, and the multipliers of groups in millionths."""
+    """Everything on offer: the models by id, in order; by group, multipliers in millionths and rates."""
 
     models: Mapping[str, Model]
     groups: Mapping[str, int]
+    rates: Mapping[str, Rates] = {}
+
+    def rates_of(self, caller: KeyRecord) -> Rates:
+        """What the caller's group may call."""
+        found = self.rates.get(caller.group)
+        if found is None:
+            raise StoreUnavailable
+        return found
 
     def usable(self, caller: KeyRecord, now: datetime) -> list[Model]:
         """The models that `caller` may call at `now`."""

@@ -5,11 +5,12 @@
     │                               InvalidParameter · UnsupportedParameter · CompressedBody · SlowBody ·
     │                               LoopDetected · ProviderRejected
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
-    ├── Forbidden             403   AccountDisabled · InsufficientQuota
+    ├── Forbidden             403   IpBanned · AccountDisabled · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
     ├── NotFound              404   EndpointNotFound · AddressUnknown · ModelNotFound
     ├── MethodNotAllowed      405
     ├── BodyTooLarge          413
+    ├── RateLimited           429
     ├── InternalFailure       500   StreamBroken
     ├── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced ·
     │                               ProviderUnavailable · TimeLimitReached · NodeStopping · TooMuchToMeasure
@@ -35,6 +36,8 @@ class GatewayError(Exception):
     retry_after_seconds: int | None = None
     # Said to SDKs, which would otherwise send every 5xx again by themselves, and pay each time.
     should_retry: ClassVar[bool | None] = None
+    # Whether it is the caller's own mistake, of which too many get its IP banned.
+    counts_as_invalid: ClassVar[bool] = False
 
     def __init__(self, message: str | None = None, *, param: str | None = None) -> None:
         self.message = message or " ".join(inspect.cleandoc(type(self).__doc__ or "").split())
@@ -48,6 +51,7 @@ class BadRequest(GatewayError):
     status = 400
     type = "invalid_request_error"
     code = "bad_request"
+    counts_as_invalid = True
 
 
 class MalformedHeader(BadRequest):
@@ -106,18 +110,21 @@ class SlowBody(BadRequest):
     """The request body did not arrive in time. Check the connection, then send it again."""
 
     code = "slow_body"
+    counts_as_invalid = False
 
 
 class LoopDetected(BadRequest):
     """This call was sent by this very service: one of its provider accounts has its own address for a base address."""
 
     code = "loop_detected"
+    counts_as_invalid = False
 
 
 class ProviderRejected(BadRequest):
     """The model's provider rejected the request. Nothing was charged. Correct it before sending it again."""
 
     code = "provider_rejected"
+    counts_as_invalid = False
 
     def __init__(self, message: str | None = None, *, param: str | None = None, code: str | None = None) -> None:
         """With what the provider itself said, where that can be told."""
@@ -131,6 +138,7 @@ class Unauthorized(GatewayError):
     status = 401
     type = "authentication_error"
     code = "invalid_api_key"
+    counts_as_invalid = True
 
 
 class KeyMissing(Unauthorized):
@@ -161,6 +169,13 @@ class Forbidden(GatewayError):
     status = 403
     type = "permission_error"
     code = "forbidden"
+
+
+class IpBanned(Forbidden):
+    """This IP is banned for a time. Sending again will not help: stop, and write to support if you think it wrong."""
+
+    code = "ip_banned"
+    should_retry = False
 
 
 class AccountDisabled(Forbidden):
@@ -209,6 +224,7 @@ class NotFound(GatewayError):
     status = 404
     type = "invalid_request_error"
     code = "not_found"
+    counts_as_invalid = True
 
 
 class EndpointNotFound(NotFound):
@@ -241,6 +257,7 @@ class MethodNotAllowed(GatewayError):
     status = 405
     type = "invalid_request_error"
     code = "method_not_allowed"
+    counts_as_invalid = True
 
     def __init__(self, allowed: tuple[str, ...]) -> None:
         methods = " or ".join(allowed)
@@ -257,9 +274,22 @@ class BodyTooLarge(GatewayError):
     status = 413
     type = "invalid_request_error"
     code = "body_too_large"
+    counts_as_invalid = True
 
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(f"The request body is larger than the {limit_bytes:,} bytes allowed here. Make it smaller.")
+
+
+class RateLimited(GatewayError):
+    """More calls were made than the limit allows. This one was not counted. Wait as Retry-After says, then go on."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str | None = None, *, retry_after_seconds: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class InternalFailure(GatewayError):

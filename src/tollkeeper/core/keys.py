@@ -33,6 +33,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: datetime | None
     revoked: bool
     account_disabled: bool
+    restricted_until: datetime | None = None
 
 
 class Peppers(msgspec.Struct, frozen=True):

@@ -33,8 +33,12 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     milliseconds: float
     sent_bytes: int
     peer: str
+    # The client, where the peer is a proxy that is believed.
+    ip: str | None = None
     key_id: int | None = None
     account_id: int | None = None
+    # When its rate limits let it pass, by their clock: Unix microseconds.
+    admitted_at: int | None = None
     code: str | None = None
 
 

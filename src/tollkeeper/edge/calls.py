@@ -15,7 +15,7 @@ from tollkeeper.core.money import usd_exact
 from tollkeeper.core.sse import DONE, event
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import KeptBody
-from tollkeeper.edge.endpoints import Services, note_caller
+from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, Exchange, Reply, Sent
 from tollkeeper.edge.outgoing import EVENTS, EventStream
 from tollkeeper.edge.upload import UPLOAD_BYTES_MOST, read_upload
@@ -51,8 +51,9 @@ class Relayed(msgspec.Struct, frozen=True):
             exchange.address or Address.MAIN,
             exchange.header(b"authorization"),
             lambda: self.read(kept, exchange),
-            lambda caller: note_caller(exchange, caller),
+            exchange.called_by,
         )
+        call.ip, call.limits_told = exchange.ip, exchange.limits_told
         call.let_go_of_body = kept.let_go
         stream = EventStream(
             exchange,
@@ -70,6 +71,8 @@ class Relayed(msgspec.Struct, frozen=True):
             return await _tell_late(problem, exchange, stream)
         finally:
             kept.let_go()
+            if call.passage is not None:
+                services.relay.gate.limiter.ended(call.passage, call.output_tokens)
 
 
 async def _json_body(kept: KeptBody, exchange: Exchange) -> bytes:

@@ -3,8 +3,10 @@
 import msgspec
 
 from tollkeeper.core import balance
+from tollkeeper.core.catalog import Shelf
 from tollkeeper.core.errors import MissingParameter
 from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits import LOOKUPS
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import BodyReader, decode_json
 from tollkeeper.edge.exchange import Exchange, Reply
@@ -33,18 +35,20 @@ class KeyBody(msgspec.Struct):
 
 async def models(exchange: Exchange, services: Services) -> Reply:
     caller = await _caller_without_body(exchange, services)
-    shelf = await services.relay.catalog.shelf()
+    shelf = await _pass_gate(exchange, caller, services)
     return Reply(shapes.model_list(shelf.usable(caller, services.relay.clock.now()), services.owned_by))
 
 
 async def account_balance(exchange: Exchange, services: Services) -> Reply:
     caller = await _caller_without_body(exchange, services)
+    await _pass_gate(exchange, caller, services)
     standing = await services.balances.standing(caller.key_id)
     return Reply(shapes.balance("account", balance.of_account(standing), _unix_seconds(services)))
 
 
 async def key_balance(exchange: Exchange, services: Services) -> Reply:
     caller = await _caller_without_body(exchange, services)
+    await _pass_gate(exchange, caller, services)
     standing = await services.balances.standing(caller.key_id)
     return Reply(shapes.balance("token", balance.of_key(standing), _unix_seconds(services)))
 
@@ -53,21 +57,27 @@ async def deprecated_balance(exchange: Exchange, services: Services) -> Reply:
     """The older balance lookup: the key stands in the body, the answer speaks of that key."""
     body = await services.bodies.read(exchange, limit_bytes=KEY_BODY_BYTES)
     caller = await admit_key(_key_in(body), services.relay.keys, services.relay.clock)
-    note_caller(exchange, caller)
+    exchange.called_by(caller)
+    await _pass_gate(exchange, caller, services)
     standing = await services.balances.standing(caller.key_id)
     return Reply(shapes.deprecated_balance(balance.of_key(standing)))
 
 
 async def _caller_without_body(exchange: Exchange, services: Services) -> KeyRecord:
+    relay = services.relay
+    caller = await admit(exchange.header(b"authorization"), relay.keys, relay.clock)
+    exchange.called_by(caller)
     services.bodies.refuse(exchange)
-    caller = await admit(exchange.header(b"authorization"), services.relay.keys, services.relay.clock)
-    note_caller(exchange, caller)
     return caller
 
 
-def note_caller(exchange: Exchange, caller: KeyRecord) -> None:
-    exchange.key_id = caller.key_id
-    exchange.account_id = caller.account_id
+async def _pass_gate(exchange: Exchange, caller: KeyRecord, services: Services) -> Shelf:
+    """Raise RateLimited where the caller looks things up too often."""
+    shelf, gate = await services.relay.catalog.shelf(), services.relay.gate
+    rates = shelf.rates_of(caller)
+    gate.refuse_early(exchange, caller, rates, LOOKUPS)
+    await gate.enter(exchange, caller, rates, LOOKUPS)
+    return shelf
 
 
 def _key_in(body: bytes) -> str:

@@ -8,7 +8,10 @@ from typing import Any
 import msgspec
 
 from tollkeeper.core.addresses import Address
+from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError, MalformedHeader
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits import Outcome, Standing
 from tollkeeper.core.request_id import uuid7
 
 Scope = MutableMapping[str, Any]
@@ -17,10 +20,19 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 JSON: tuple[Header, ...] = ((b"content-type", b"application/json"),)
+EXPOSED = (
+    b"x-request-id",
+    b"x-charged-usd",
+    b"x-should-retry",
+    b"retry-after",
+    b"x-ratelimit-limit-requests",
+    b"x-ratelimit-remaining-requests",
+    b"x-ratelimit-reset-requests",
+)
 # Browser clients are real clients: every answer of the API may be read from any origin.
 ANY_ORIGIN: tuple[Header, ...] = (
     (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"x-request-id, x-charged-usd, x-should-retry, retry-after"),
+    (b"access-control-expose-headers", b", ".join(EXPOSED)),
 )
 
 
@@ -28,14 +40,17 @@ class Exchange:
     """The request side, and the way back. Headers are looked up, not parsed into anything."""
 
     __slots__ = (
-        "account_id",
         "address",
+        "admitted_at_us",
         "answered",
         "begun",
+        "caller",
+        "client",
         "code",
         "headers",
         "heard_out",
-        "key_id",
+        "ip",
+        "limit",
         "method",
         "path",
         "peer",
@@ -63,15 +78,38 @@ class Exchange:
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
         self.address: Address | None = None
+        # The client behind the peer, and how bans and counts name it; nobody where it is one of our own proxies.
+        self.client: Ip | None = None
+        self.ip = ""
+        self.caller: KeyRecord | None = None
+        # How the tightest of its caller's rate limits stands, once that is known.
+        self.limit: Standing | None = None
         # For the log line alone:
-        self.key_id: int | None = None
-        self.account_id: int | None = None
+        self.admitted_at_us: int | None = None
         self.code: str | None = None
 
     def claim(self) -> bool:
         """The right to answer, for the first who asks."""
         first, self.answered = not self.answered, True
         return first
+
+    def called_by(self, caller: KeyRecord) -> None:
+        self.caller = caller
+
+    def limits_told(self, outcome: Outcome) -> None:
+        self.limit = outcome.standing
+        if outcome.refused is None:
+            self.admitted_at_us = outcome.at_us
+
+    def limit_headers(self) -> tuple[Header, ...]:
+        limit = self.limit
+        if limit is None:
+            return ()
+        return (
+            (b"x-ratelimit-limit-requests", b"%d" % limit.window.limit),
+            (b"x-ratelimit-remaining-requests", b"%d" % limit.remaining),
+            (b"x-ratelimit-reset-requests", b"%ds" % limit.reset_seconds),
+        )
 
     def header(self, name: bytes) -> str | None:
         """The value of a header that may stand only once."""

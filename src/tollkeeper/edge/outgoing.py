@@ -40,6 +40,7 @@ class Outgoing:
                 own = (
                     (b"content-type", self.content_type.encode()),
                     (b"x-request-id", str(self._exchange.request_id).encode()),
+                    *self._exchange.limit_headers(),
                 )
                 start = {"type": "http.response.start", "status": 200, "headers": [*HEADERS, *own]}
                 await self._exchange.send(start)

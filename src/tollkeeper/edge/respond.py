@@ -16,16 +16,19 @@ from tollkeeper.core.errors import (
     AddressUnknown,
     GatewayError,
     InternalFailure,
+    IpBanned,
     MalformedHeader,
     MethodNotAllowed,
+    Unavailable,
 )
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import hear_out
 from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.guard import Guard
 from tollkeeper.edge.routes import CURRENT, RouteTable, Style
-from tollkeeper.steady import without_content
+from tollkeeper.steady import survive, without_content
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +67,14 @@ class Gateway:
         book: AddressBook,
         call_log: CallLog,
         health: Callable[[], Health],
+        guard: Guard,
     ) -> None:
         self._services = services
         self._routes = routes
         self._book = book
         self._call_log = call_log
         self._health = health
+        self._guard = guard
         self._early: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +91,7 @@ class Gateway:
     async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
         """Send a reply that has not gone yet, and write the call's line."""
         if isinstance(reply, Reply):
-            if reply.status >= 400:
+            if reply.status >= 400 and exchange.code != IpBanned.code:
                 await hear_out(exchange)
             await _send(exchange, reply)
         self._call_log.write(_line(exchange, reply))
@@ -94,6 +99,7 @@ class Gateway:
     async def _reply(self, exchange: Exchange) -> Reply | Sent:
         style = CURRENT
         try:
+            self._guard.recognise(exchange)
             exchange.address = address = self._address(exchange)
             style = self._routes.style(address, exchange.path)
             if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(("/v1/", "/v2/")):
@@ -106,10 +112,24 @@ class Gateway:
             return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
         except GatewayError as problem:
             refusal = problem
+            await self._count(exchange, problem)
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
         return _refused(exchange, style, _untied(refusal))
+
+    async def _count(self, exchange: Exchange, refusal: GatewayError) -> None:
+        """What was wrong with a call counts against its IP, and as a call of its key like any other."""
+        self._guard.note(exchange, refusal)
+        caller, relay = exchange.caller, self._services.relay
+        if caller is None or exchange.limit is not None or isinstance(refusal, Unavailable):
+            return
+
+        async def take_place() -> None:
+            shelf = await relay.catalog.shelf()
+            await relay.gate.count(exchange, caller, shelf.rates_of(caller))
+
+        await survive("counting of a call", take_place)
 
     def _refuse_early(self, exchange: Exchange, style: Style, refusal: GatewayError) -> None:
         if not exchange.claim():
@@ -138,6 +158,7 @@ async def _send(exchange: Exchange, reply: Reply) -> None:
     headers = [
         *reply.headers,
         (b"x-request-id", str(exchange.request_id).encode()),
+        *exchange.limit_headers(),
         (b"content-length", str(len(reply.body)).encode()),
         (b"cache-control", b"no-store"),
     ]
@@ -171,7 +192,7 @@ def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
 
 
 def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
-    at = datetime.fromtimestamp(exchange.unix_milliseconds / 1_000, UTC)
+    at, caller = datetime.fromtimestamp(exchange.unix_milliseconds / 1_000, UTC), exchange.caller
     return CallLine(
         time=at.isoformat(timespec="milliseconds"),
         request_id=str(exchange.request_id),
@@ -182,7 +203,9 @@ def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
         milliseconds=round((time.perf_counter() - exchange.begun) * 1_000, 2),
         sent_bytes=reply.body_bytes,
         peer=exchange.peer,
-        key_id=exchange.key_id,
-        account_id=exchange.account_id,
+        ip=None if exchange.ip == exchange.peer else exchange.ip,
+        key_id=caller.key_id if caller else None,
+        account_id=caller.account_id if caller else None,
+        admitted_at=exchange.admitted_at_us,
         code=exchange.code,
     )

@@ -10,6 +10,8 @@ from tollkeeper.core.addresses import Address
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
 from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits import Outcome
+from tollkeeper.ports import Passage
 
 
 class ClientLeft(Exception):
@@ -27,7 +29,11 @@ class Call:
         "admitted",
         "authorization",
         "ended_as",
+        "ip",
         "let_go_of_body",
+        "limits_told",
+        "output_tokens",
+        "passage",
         "read_body",
         "request_id",
     )
@@ -48,6 +54,12 @@ class Call:
         # Told when the body is not needed any more.
         self.let_go_of_body: Callable[[], None] = lambda: None
         self.admitted = admitted
+        # From where it comes, as bans name it, and who is told how its rate limits stand.
+        self.ip = ""
+        self.limits_told: Callable[[Outcome], None] = lambda _: None
+        # Its places in the windows of its limits, once it has them; and what it used of tokens beside its input.
+        self.passage: Passage | None = None
+        self.output_tokens = 0
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
         self._reason: GatewayError | ClientLeft | None = None

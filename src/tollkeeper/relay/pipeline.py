@@ -24,6 +24,7 @@ from tollkeeper.relay.answer import AnyAnswer
 from tollkeeper.relay.bill import open_bill
 from tollkeeper.relay.call import Call, Running
 from tollkeeper.relay.dispatch import Attempt, Dispatcher, Journey
+from tollkeeper.relay.gate import Gate
 from tollkeeper.relay.operations import Measures, Operation
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, TimeLimits
 
@@ -39,6 +40,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     measures: Measures
     dispatcher: Dispatcher
     running: Running
+    gate: Gate
     limits: TimeLimits
 
 
@@ -48,13 +50,18 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     limits = relay.limits
     caller = await admit(call.authorization, relay.keys, relay.clock)  # 401 403
     call.admitted(caller)
+    shelf = await relay.catalog.shelf()
+    rates = shelf.rates_of(caller)
+    relay.gate.refuse_early(call, caller, rates, operation.kind)  # 429
     order = operation.read(await call.read_body())  # 400 413
-    offer = (await relay.catalog.shelf()).find(order, operation.kind, caller, relay.clock.now())  # 400 404
+    offer = shelf.find(order, operation.kind, caller, relay.clock.now())  # 400 404
     ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
+    tokens = 0 if ask.measured else ask.input_tokens
+    call.passage = await relay.gate.enter(call, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
     bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
     journey = Journey(
         request_id=call.request_id,
-        tokens=0 if ask.measured else ask.input_tokens,
+        tokens=tokens,
         most_attempts=1 if call.address is Address.BACKUP else ATTEMPTS_MOST,
         first_byte_seconds=limits.first_byte(streamed=order.stream),
         most_output_tokens=offer.model.limits.max_output_tokens,
@@ -71,6 +78,7 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
             ending = _ending(answer, call, journey.attempts)
             due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
             bill.settle(due, ending, journey.attempts)
+            call.output_tokens = due.usage.output_tokens
         finally:
             await answer.close()
 

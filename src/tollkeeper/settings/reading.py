@@ -18,10 +18,12 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from tollkeeper.core.client_ip import read_networks
 from tollkeeper.settings.values import Secret, Settings
 
 PREFIX = "TOLLKEEPER_"
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
+SEVERAL_SERVERS = re.compile(r"rediss?\+(sentinel|cluster)://(?:[^/]*@)?([^/]*)(/?.*)")
 HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
@@ -48,7 +50,7 @@ def load(environment: Mapping[str, str]) -> Settings:
     if problems:
         raise BadSettings("\n".join(problems))
     settings = Settings(**values)
-    problems = _check_hosts(settings)
+    problems = _check_hosts(settings) + _check_proxies(settings)
     if problems:
         raise BadSettings("\n".join(problems))
     return settings
@@ -106,7 +108,7 @@ def _secret(name: str, value: str) -> Secret:
     if name == "database_url":
         _check_address(value, ("postgresql://", "postgres://"))
     if name == "redis_url":
-        _check_address(value, ("redis://", "rediss://", "unix://"))
+        _check_redis(value)
     if name == "egress_proxy" and value:
         _check_address(value, ("http://", "https://"))
     return Secret(value)
@@ -122,6 +124,23 @@ def _check_address(value: str, schemes: tuple[str, ...]) -> None:
         raise ValueError("its port is not a number") from None
 
 
+def _check_redis(value: str) -> None:
+    if "?" in value:
+        raise ValueError("options behind a question mark are not taken")
+    found = SEVERAL_SERVERS.fullmatch(value)
+    if found is None:
+        _check_address(value, ("redis://", "rediss://", "unix://"))
+        return
+    family, hosts, path = found.groups()
+    if not all(HOST_FORM.fullmatch(host) and host.rpartition(":")[2].isdigit() for host in hosts.split(",")):
+        raise ValueError("each of its hosts must read host:port, with commas between them")
+    service, _, database = path.strip("/").partition("/")
+    if family == "sentinel" and not service:
+        raise ValueError("it must name the service behind the hosts: redis+sentinel://host:port/service")
+    if database and not database.isdigit():
+        raise ValueError("what follows the service is the number of a database")
+
+
 def _check_hosts(settings: Settings) -> list[str]:
     """Problems that only show when the addresses are seen together."""
     problems, claimed = [], dict[str, str]()
@@ -132,6 +151,14 @@ def _check_hosts(settings: Settings) -> list[str]:
             elif claimed.setdefault(host.lower(), name) != name:
                 problems.append(f"{PREFIX}{name.upper()}: '{host}' already stands in {claimed[host.lower()]}.")
     return problems
+
+
+def _check_proxies(settings: Settings) -> list[str]:
+    try:
+        read_networks(settings.trusted_proxies)
+    except ValueError as problem:
+        return [f"{PREFIX}TRUSTED_PROXIES: {problem}. {description('trusted_proxies')}"]
+    return []
 
 
 def _from_file(path: str | None) -> dict[str, object]:

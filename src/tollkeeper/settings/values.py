@@ -32,7 +32,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ]
     redis_url: Annotated[
         Secret,
-        Meta(description="Address of Redis: redis://host:port/0. Redis may be away; the service goes on."),
+        Meta(
+            description="Address of Redis: redis://host:port/0; redis+sentinel://host:port,host:port/service/0 where "
+            "Sentinel knows it; redis+cluster://host:port,host:port for a Cluster. Redis may be away; the service "
+            "goes on."
+        ),
     ]
     peppers: Annotated[
         Secret,
@@ -87,6 +91,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="How long a connection may be idle, or take to send its headers. Longer than the balancer's.",
         ),
     ] = 75.0
+
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Networks of your own balancers, as 10.0.0.0/8 or 192.0.2.7. Only from these is "
+            "X-Forwarded-For believed, and these are never banned. None: the client is who connects."
+        ),
+    ] = ()
+    invalid_calls: Annotated[
+        int, Meta(ge=1, description="Invalid calls in 60 seconds after which an IP is banned (IPv6: its /64).")
+    ] = 300
+    ban_seconds: Annotated[
+        int, Meta(ge=1, description="How long the first ban of an IP lasts; each further one lasts twice as long.")
+    ] = 3_600
+    ban_seconds_most: Annotated[int, Meta(ge=1, description="How long a ban lasts at most.")] = 86_400
+    ban_memory_seconds: Annotated[
+        int, Meta(ge=1, description="For how long a ban makes the next one longer, and a restriction brings a ban.")
+    ] = 7 * 86_400
+    peak_seconds: Annotated[
+        int, Meta(ge=1, description="Time above its standard rate after which an account is restricted, ...")
+    ] = 600
+    peak_within_seconds: Annotated[int, Meta(ge=60, description="... if it came together within this time.")] = 3_600
+    restricted_seconds: Annotated[int, Meta(ge=1, description="How long an account is restricted.")] = 86_400
+    restricted_percent: Annotated[
+        int, Meta(ge=1, le=100, description="What a restricted account has of its standard rate; it has no peak.")
+    ] = 50
 
     cut_seconds: Annotated[
         float,

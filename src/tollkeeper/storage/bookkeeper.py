@@ -26,11 +26,14 @@ log = logging.getLogger(__name__)
 
 
 class Bookkeeper:
-    def __init__(self, database: Database, node: str, journal_folder: Path, *, patience_seconds: float) -> None:
+    def __init__(
+        self, database: Database, node: str, journal_folder: Path, *, patience_seconds: float, serves: bool = True
+    ) -> None:
         self._database = database
         self._node = node
         self._journal_folder = journal_folder
         self._patience_seconds = patience_seconds
+        self._serves = serves
         self._ledger: SqlLedger | None = None
         self._former: list[SqlLedger] = []
         self._worker_id = 0
@@ -69,7 +72,7 @@ class Bookkeeper:
                 await workers.end(self._database, self._worker_id)
 
     async def _begin(self) -> None:
-        self._worker_id = await workers.register(self._database, self._node)
+        self._worker_id = await workers.register(self._database, self._node, serves=self._serves)
         journal = Journal(self._journal_folder, self._worker_id)
         ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
         with contextlib.ExitStack() as undo:

@@ -14,6 +14,7 @@ from tollkeeper.ports import AlreadyOnFile, NewModel, NotOnFile
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database
+from tollkeeper.storage.groups import rates_of
 from tollkeeper.storage.snapshot import Snapshot
 
 MODELS = """
@@ -34,7 +35,7 @@ order by p.model_id, p.variant, p.effective_from
 """
 
 CHAT_MODELS = "select id from model where kind = 'chat' order by introduced_at, id"
-GROUPS = "select name, multiplier from account_group"
+GROUPS = "select * from account_group"
 
 ADD_MODEL = """
 insert into model (id, kind, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
@@ -63,13 +64,17 @@ class SqlCatalog:
         return await self._snapshot.get()
 
     async def _read(self) -> Shelf:
-        groups = {row["name"]: millionths(row["multiplier"]) for row in await self._database.rows(GROUPS)}
+        groups = await self._database.rows(GROUPS)
         prices = {
             model_id: tuple(map(price_of, rows))
             for model_id, rows in groupby(await self._database.rows(PRICES), key=lambda row: row["model_id"])
         }
         models = [_model(row, prices.get(row["id"], ())) for row in await self._database.rows(MODELS)]
-        return Shelf({model.id: model for model in models}, groups)
+        return Shelf(
+            {model.id: model for model in models},
+            {row["name"]: millionths(row["multiplier"]) for row in groups},
+            {row["name"]: rates_of(row) for row in groups},
+        )
 
 
 class SqlCatalogDesk:

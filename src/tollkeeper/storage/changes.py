@@ -19,13 +19,14 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from tollkeeper.core.errors import StoreUnavailable
-from tollkeeper.steady import survive
+from tollkeeper.steady import happens, survive
 from tollkeeper.storage.database import Database
 
 CHANNEL = "tollkeeper:changes"
 LOOK_EVERY_SECONDS = 0.5
 FRESH_FOR_SECONDS = 2.0
 FORGET_AFTER_SECONDS = 600.0
+HEARTBEATS_BACK_SECONDS = 20.0
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ FORGET_ALL = Change("all", 0)
 LOOK = """
 select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, ledger_now() as now,
        (select count(*) from worker
-        where ended_at is null and fenced_at is null and heartbeat_at > now() - interval '20 s') as workers,
+        where serves and ended_at is null and fenced_at is null and heartbeat_at > now() - interval '20 s') as workers,
        (select coalesce(json_agg(json_build_array(id, kind, subject) order by id), '[]')
         from (select * from change where transaction_id >= $1::text::xid8 order by id limit $2) news)::text as changes
 """
@@ -63,8 +64,9 @@ class Changes:
         self._seen: set[int] = set()
         self._fresh_until = float("-inf")
         self._epoch: datetime | None = None
-        # Processes that share this database, the one that asks included.
+        # Processes that serve calls from this database, the one that asks included.
         self.live_workers = 1
+        self._counts_from = float("-inf")
 
     def tell(self, listener: Callable[[Change], None]) -> None:
         self._listeners.append(listener)
@@ -87,8 +89,7 @@ class Changes:
         while True:
             self._look_now.clear()
             await survive("change feed", self.look)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._look_now.wait(), LOOK_EVERY_SECONDS)
+            await happens(self._look_now, LOOK_EVERY_SECONDS)
 
     async def look(self) -> None:
         begun = time.monotonic()
@@ -108,8 +109,14 @@ class Changes:
         # The answer's time lies between asking and now; the middle is the best guess.
         middle = (begun + time.monotonic()) / 2
         self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
+        self._count_workers(begun, found["workers"])
         self._fresh_until = begun + FRESH_FOR_SECONDS
-        self.live_workers = max(1, found["workers"])
+
+    def _count_workers(self, begun: float, workers: int) -> None:
+        """After the database was away nobody's heartbeat is fresh, and for a while fewer seem alive than are."""
+        if begun - self._fresh_until > 0:
+            self._counts_from = begun + HEARTBEATS_BACK_SECONDS
+        self.live_workers = max(1, workers, self.live_workers if begun < self._counts_from else 0)
 
     def _slept(self, begun: float, database_now: datetime) -> bool:
         """Whether more time went by than our own clock says: it stands still while a machine is suspended."""
@@ -127,8 +134,10 @@ class Nudges:
     """Redis pub/sub beside the feed: makes a change known in milliseconds while Redis is there. What has a text is news
     of its own, for whoever can make something of it."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+    def __init__(self, clients: Callable[[], Redis]) -> None:
+        """`clients` makes a client; another one after each failure, for another server may answer."""
+        self._clients = clients
+        self._redis = clients()
         self.connected = False
 
     async def close(self) -> None:
@@ -140,6 +149,7 @@ class Nudges:
             await self._redis.publish(CHANNEL, text)
         except (RedisError, OSError, TimeoutError) as problem:
             log.warning("redis out of reach, nodes learn without it, and later: %s", problem)
+            await self._try_another()
 
     async def follow(self, hear: Callable[[bytes], None]) -> None:
         """Pass nudges on until cancelled, reconnecting for ever."""
@@ -150,7 +160,13 @@ class Nudges:
                 if self.connected:
                     log.warning("redis out of reach, polling alone keeps snapshots fresh: %s", problem)
                 self.connected = False
+                await self._try_another()
                 await asyncio.sleep(1)
+
+    async def _try_another(self) -> None:
+        with contextlib.suppress(RedisError, OSError, TimeoutError):
+            await self._redis.aclose()
+        self._redis = self._clients()
 
     async def _listen(self, hear: Callable[[bytes], None]) -> None:
         async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:

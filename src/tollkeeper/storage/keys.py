@@ -20,7 +20,7 @@ from tollkeeper.storage.database import Database
 
 FIND = """
 select k.id, k.account_id, a.group_name, k.only_models, k.expires_at, k.revoked_at is not null as revoked,
-       a.disabled_at is not null as account_disabled
+       a.disabled_at is not null as account_disabled, a.restricted_until
 from api_key k join account a on a.id = k.account_id
 where k.digest = any($1)
 """
@@ -153,4 +153,5 @@ def _record(row: asyncpg.Record) -> KeyRecord:
         expires_at=row["expires_at"],
         revoked=row["revoked"],
         account_disabled=row["account_disabled"],
+        restricted_until=row["restricted_until"],
     )

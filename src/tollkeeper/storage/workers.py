@@ -11,9 +11,9 @@ update worker set heartbeat_at = now() where id = $1 returning fenced_at is not 
 """
 
 
-async def register(database: Database, node: str) -> int:
-    """Begin a life; its number is also its epoch."""
-    row = await database.row("insert into worker (node) values ($1) returning id", node)
+async def register(database: Database, node: str, *, serves: bool = True) -> int:
+    """Begin a life; its number is also its epoch. Those that serve share the limits of calls among them."""
+    row = await database.row("insert into worker (node, serves) values ($1, $2) returning id", node, serves)
     worker_id: int = row["id"]
     return worker_id
 

@@ -11,7 +11,7 @@ import msgspec
 
 from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.settings import keys_by_version
-from tools.accounts import add_accounts
+from tools.accounts import add_accounts, without_limits
 from tools.proofs.ledger_rig.ground import QUOTA_EACH, connect
 from tools.run import command
 
@@ -42,6 +42,7 @@ def furnish(settings: Mapping[str, str], upstream: str, customers: int, chance: 
     """Everything the node needs before it starts."""
     given = dict(settings)
     command(given, "migrate")
+    asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
     priced = ("--multiplier", "1.25", "--completion", "4")
     command(given, "model", "add", MODEL, *priced)
     command(given, "model", "add", THINKER, *priced, "--hidden-reasoning")

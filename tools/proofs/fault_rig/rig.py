@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import uvloop
 
-from tools.node import Node, fresh_secrets
+from tools.node import Node, own_deployment
 from tools.proofs import say
 from tools.proofs.fault_rig.caller import Heard, Order, place
 from tools.proofs.fault_rig.evidence import Evidence, gather
@@ -21,7 +21,7 @@ ADDRESSES = {"TOLLKEEPER_MAIN_HOSTS": "main.test", "TOLLKEEPER_BACKUP_HOSTS": "b
 class Rig:
     def __init__(self, stack: ExitStack) -> None:
         """Everything it starts is stopped with `stack`."""
-        self.settings = fresh_secrets() | {
+        self.settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": stack.enter_context(Postgres()).url,
             "TOLLKEEPER_REDIS_URL": stack.enter_context(Redis()).url,
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),

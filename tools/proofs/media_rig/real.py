@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from fractions import Fraction
 
 from tools.engines import Engines, share_of_words, words_of
-from tools.node import Node, fresh_secrets, tollkeeper
+from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs import conclude, say
 from tools.proofs.media_rig.acts import ACCOUNT, MODELS
 from tools.proofs.media_rig.books import receipts
@@ -31,7 +31,7 @@ def prove() -> int:
     with ExitStack() as stack:
         say("loading the engines")
         engines = stack.enter_context(Engines())
-        settings = fresh_secrets() | {
+        settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": stack.enter_context(Postgres()).url,
             "TOLLKEEPER_REDIS_URL": stack.enter_context(Redis()).url,
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),

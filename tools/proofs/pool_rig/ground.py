@@ -12,6 +12,7 @@ from tollkeeper.core.catalog import Kind
 from tollkeeper.core.pool import Place
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
+from tools.accounts import without_limits
 from tools.proofs.fault_rig.ground import Customer
 from tools.proofs.sdks.casting import ACTOR, PROVIDER_KEY, an_account
 from tools.run import command
@@ -46,6 +47,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 def furnish(settings: Mapping[str, str], accounts: Sequence[Account], customers: int) -> list[Customer]:
     """Everything the nodes need before they start."""
     command(dict(settings), "migrate")
+    asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
     return asyncio.run(_furnish(settings, accounts, customers))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from tools.node import Node, fresh_secrets
+from tools.node import Node, own_deployment
 from tools.proofs.fault_rig.ground import Customer
 from tools.proofs.pool_rig.ground import Account, furnish
 from tools.proofs.sdks.casting import PROVIDER_KEY
@@ -27,7 +27,7 @@ class Rig:
     def __init__(self, stack: ExitStack, *, customers: int, own_models: Sequence[str]) -> None:
         """Everything it starts is stopped with `stack`. Each of `own_models` has an account of that name."""
         self.redis = stack.enter_context(Redis())
-        self.settings = fresh_secrets() | {
+        self.settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": stack.enter_context(Postgres()).url,
             "TOLLKEEPER_REDIS_URL": self.redis.url,
             "TOLLKEEPER_JOURNAL_FOLDER": _folder(stack),

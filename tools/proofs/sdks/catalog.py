@@ -1,10 +1,12 @@
 """What is sold in a proof and who serves it, entered as an operator would; and what a call costs, by hand."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import msgspec
 
+from tools.accounts import without_limits
 from tools.node import tollkeeper
 from tools.proofs.sdks.casting import PROVIDER_KEY
 from tools.run import command
@@ -53,8 +55,9 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
 def furnish(
     settings: Mapping[str, str], upstream: str, models: Sequence[Model], accounts: Sequence[ProviderAccount]
 ) -> None:
-    """A schema, models, and provider accounts at the simulator whose address this is."""
+    """A schema without limits, models, and provider accounts at the simulator whose address this is."""
     command(dict(settings), "migrate")
+    asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
     for model in models:
         command(dict(settings), "model", "add", model.id, *model.options())
     for account in accounts:

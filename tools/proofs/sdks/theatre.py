@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import msgspec
 
-from tools.node import Node, fresh_secrets, tollkeeper
+from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs import conclude, say
 from tools.proofs.ledger_rig.ground import connect
 from tools.proofs.sdks.acts import Act
@@ -42,7 +42,7 @@ class Theatre:
     """Open as long as the stack is."""
 
     def __init__(self, stack: ExitStack, programme: Programme, settings: Mapping[str, str] | None = None) -> None:
-        self.settings = fresh_secrets() | {
+        self.settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": stack.enter_context(Postgres()).url,
             "TOLLKEEPER_REDIS_URL": stack.enter_context(Redis()).url,
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),

@@ -11,7 +11,8 @@ import msgspec
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import office
 from tollkeeper.settings import load
-from tools.node import Node, fresh_secrets, tollkeeper
+from tools.accounts import without_limits
+from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs.ledger_rig.ground import connect
 from tools.proofs.sdks.casting import ACTOR, PROVIDER_KEY, an_account
 from tools.proofs.speed_rig.bare import BareProxy
@@ -48,11 +49,13 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 def built() -> Iterator[Stage]:
     with ExitStack() as stack:
         postgres, redis = stack.enter_context(Postgres(durable=True)), stack.enter_context(Redis())
-        settings = fresh_secrets() | {
+        settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": postgres.url,
             "TOLLKEEPER_REDIS_URL": redis.url,
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),
             "TOLLKEEPER_WORKERS": "1",
+            # A busy machine is not a database that is away.
+            "TOLLKEEPER_STORE_PATIENCE_SECONDS": "20",
         }
         simulator = stack.enter_context(Simulator(key=PROVIDER_KEY))
         keys = furnish(settings, simulator.base)
@@ -81,6 +84,7 @@ def only_listener(port: int) -> int:
 def furnish(settings: Mapping[str, str], upstream: str) -> list[str]:
     """A schema, a model, a provider account, and a customer with a key for each connection."""
     command(dict(settings), "migrate")
+    asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
     command(dict(settings), "model", "add", MODEL, "--multiplier", "1.25", "--completion", "4")
     added = tollkeeper(settings, "provider", "add", "simulator", upstream, stdin=PROVIDER_KEY)
     assert added.returncode == 0, added.stderr

@@ -1,0 +1,85 @@
+"""The gate: a call passes its rate limits, or is told when it may.
+
+Every call of a known key takes a place in its windows, whatever becomes of it; only what the gate itself refuses is not
+counted. A key, or an account, that is known to be at its limit is refused before its body is read.
+"""
+
+import contextlib
+from typing import Protocol
+from uuid import UUID
+
+from tollkeeper.core.errors import RateLimited
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits import Outcome, Rates, Windows, is_restricted, refusal, windows_of
+from tollkeeper.ports import Clock, Limiter, Passage
+
+
+class Visitor(Protocol):
+    """Who comes to the gate: a call, or a lookup."""
+
+    @property
+    def request_id(self) -> UUID: ...
+    @property
+    def ip(self) -> str: ...
+    def limits_told(self, outcome: Outcome, /) -> None:
+        """Is told how its limits stand."""
+        ...
+
+
+WINDOWS_KEPT = 100_000
+# A call of which nothing is known but its key.
+KEY_ALONE = "key"
+
+
+class Gate:
+    def __init__(self, limiter: Limiter, clock: Clock, *, restricted_percent: int) -> None:
+        """`restricted_percent`: what a restricted account has of its standard rate."""
+        self.limiter = limiter
+        self._clock = clock
+        self._restricted_percent = restricted_percent
+        # By key, what it calls, and whether it is restricted: the windows, and the rates they were made from.
+        self._windows: dict[tuple[int, str, str, bool], tuple[Rates, Windows]] = {}
+
+    def refuse_early(self, visitor: Visitor, caller: KeyRecord, rates: Rates, kind: str) -> None:
+        """Raise RateLimited where the call cannot pass, without asking anybody."""
+        # Where models have rates of their own, the account's window depends on the model, which is not known yet.
+        full = self.limiter.known_full(self._windows_of(caller, rates, KEY_ALONE if rates.model_rates else kind))
+        if full is not None:
+            self._tell(visitor, caller, full)
+
+    async def enter(
+        self, visitor: Visitor, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "", *, tokens: int = 0
+    ) -> Passage:
+        """Take a place in every window. Raise RateLimited, and take none."""
+        windows = self._windows_of(caller, rates, kind, model_id)
+        passage = Passage(windows=windows, request_id=visitor.request_id, tokens=tokens, ip=visitor.ip)
+        if windows.each:
+            self._tell(visitor, caller, await self.limiter.admit(passage))
+        return passage
+
+    async def count(self, visitor: Visitor, caller: KeyRecord, rates: Rates) -> None:
+        """Take a place for a call that is refused for another reason, if there is one."""
+        with contextlib.suppress(RateLimited):
+            await self.enter(visitor, caller, rates, KEY_ALONE)
+
+    def _windows_of(self, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "") -> Windows:
+        restricted = is_restricted(caller, self._clock.now())
+        place = (caller.key_id, kind, model_id if model_id in rates.model_rates else "", restricted)
+        known = self._windows.get(place)
+        if known is not None and known[0] is rates:
+            return known[1]
+        percent = self._restricted_percent if restricted else None
+        windows = windows_of(caller, rates, kind, model_id, restricted_percent=percent)
+        if kind == KEY_ALONE:
+            windows.each = tuple(window for window in windows.each if window.is_of_key)
+        if len(self._windows) >= WINDOWS_KEPT:
+            self._windows.clear()
+        self._windows[place] = (rates, windows)
+        return windows
+
+    def _tell(self, visitor: Visitor, caller: KeyRecord, outcome: Outcome) -> None:
+        visitor.limits_told(outcome)
+        window = outcome.refused
+        if window is not None:
+            is_why = not window.is_of_key and is_restricted(caller, self._clock.now())
+            raise refusal(window, outcome.retry_in_us, caller.restricted_until if is_why else None)

@@ -1,0 +1,279 @@
+"""The way to one Redis server: calls that come at the same time share a round trip, and none waits long.
+
+Rules of this file
+1. One batch is under way at a time; what comes meanwhile is the next one. There is no timer but the patience.
+2. Who is not answered within 50 ms is judged by this process alone, and so is everybody who comes until the answer is
+   there: by what it admitted itself, against its share of what was left when it last heard.
+3. An answer that comes late is taken back: those it speaks of were judged meanwhile. One that does not come, and an
+   error, break the connection. Whoever waits is told something, whatever happens to its batch.
+4. The server's clock is the only one: this process keeps how far its own is away from it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import hiredis
+import msgspec
+
+from tollkeeper.core.limits import SPAN_US, Measure, Outcome, Window, of_refused
+from tollkeeper.core.window_log import WindowLog
+from tollkeeper.ports import Passage
+from tollkeeper.storage.own_admissions import OwnAdmissions
+from tollkeeper.storage.redis_pipe import Pipe, Reply, pack
+from tollkeeper.storage.redis_places import Place
+from tollkeeper.storage.window_wire import LEASE_US, command, outcomes, told_again, window_key
+
+PATIENCE_SECONDS = 0.05
+# After a moment in which this process itself stood still, an answer may lie there unread.
+LOOK_AGAIN_SECONDS = 0.003
+LATE_SECONDS = 2.0
+WARN_EVERY_SECONDS = 10.0
+BATCH_MOST = 256
+# How long who is refused by one process alone waits at most: Redis may be back any moment.
+ALONE_WAIT_US = 5_000_000
+# What a server of a Cluster says where another one is in charge of a slot; it is a good server all the same.
+ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
+
+log = logging.getLogger(__name__)
+
+Waiting = tuple[Passage, "asyncio.Future[Outcome | None]"]
+
+
+class Lane:
+    def __init__(
+        self,
+        place: Place,
+        own: OwnAdmissions,
+        *,
+        prefix: str,
+        has: Callable[[str], bool],
+        share: Callable[[], int],
+        running: Callable[[], Iterable[Passage]],
+    ) -> None:
+        """`has`: whether this server is asked about somebody; `share`: among how many processes limits are divided
+        while it is away; `running`: the calls of this process that are counted as running."""
+        self.place = place
+        self.prefix = prefix
+        self.has = has
+        self.own = own
+        self.is_live = False
+        # Whether an answer is late, on a connection that may be good.
+        self.is_late = False
+        # Whether one command may speak of everybody, or of one only, as in a Cluster.
+        self.speaks_of_all = True
+        # Told when a server says that another one is in charge.
+        self.moved: Callable[[], None] = lambda: None
+        self.offset_us = time.time_ns() // 1_000 - time.monotonic_ns() // 1_000
+        self._share = share
+        self._running = running
+        self._pipe: Pipe | None = None
+        self._alone: WindowLog | None = None
+        self._waiting: list[Waiting] = []
+        # The batch under way, and its answer's last moment.
+        self._under_way: list[list[Waiting]] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._asides: list[bytes] = []
+        self._flush_is_due = False
+        self._late_since = 0
+        self._warned_at = float("-inf")
+
+    def now_us(self) -> int:
+        return time.monotonic_ns() // 1_000 + self.offset_us
+
+    async def admit(self, passage: Passage) -> Outcome:
+        outcome, alone = None, False
+        if self.is_live:
+            waits: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((passage, waits))
+            self._flush_soon()
+            outcome = await waits
+        if outcome is None:
+            outcome, alone = self._admit_alone(passage), True
+        if not alone:
+            passage.windows.heard, passage.windows.heard_us = outcome.standing, time.monotonic_ns() // 1_000
+        if outcome.refused is None:
+            self._note(passage, outcome, alone=alone)
+        return outcome
+
+    def ended(self, passage: Passage, more_tokens: int) -> None:
+        """A call is over that was counted as running, or by its tokens."""
+        if self._alone is not None:
+            self._alone.ended(passage.windows, passage.request_id, more_tokens, self.now_us())
+        for window in passage.windows.each:
+            key = window_key(self.prefix, passage.windows.whose, window.name)
+            if window.measure is Measure.RUNNING:
+                self._aside("ZREM", key, str(passage.request_id))
+            elif window.measure is Measure.TOKENS and more_tokens:
+                self._aside("HINCRBY", key, self.now_us() // 1_000_000, more_tokens)
+                self._aside("PEXPIRE", key, SPAN_US // 1_000 + 2_000)
+
+    def renew(self) -> None:
+        """Say again which calls run: Redis believes in them for a while only, and may have forgotten them."""
+        for passage in self._running():
+            for window in passage.windows.each:
+                if window.measure is Measure.RUNNING and self.has(passage.windows.whose):
+                    key = window_key(self.prefix, passage.windows.whose, window.name)
+                    self._aside("ZADD", key, self.now_us() + LEASE_US, str(passage.request_id))
+                    self._aside("PEXPIRE", key, LEASE_US // 1_000)
+
+    def rise(self, pipe: Pipe) -> None:
+        """From now on over this connection."""
+        self._pipe, self.is_live, self._alone = pipe, True, None
+        pipe.broken.add_done_callback(lambda _: self.fall(pipe))
+        self.renew()
+
+    def fall(self, pipe: Pipe | None = None) -> None:
+        """From now on alone, and who waits as well; unless that connection was given up before."""
+        if pipe is not None and pipe is not self._pipe:
+            return
+        self.is_live, self.is_late, self._pipe = False, False, None
+        if self._timer is not None:
+            self._timer.cancel()
+        left = [*(entry for group in self._under_way or () for entry in group), *self._waiting]
+        self._under_way, self._waiting, self._asides = None, [], []
+        _give_up(left)
+
+    def forget_old(self) -> None:
+        if self._alone is not None:
+            self._alone.forget_old(self.now_us())
+
+    def _note(self, passage: Passage, outcome: Outcome, *, alone: bool) -> None:
+        if passage.windows.each[0].divided:
+            self.own.note(outcome.at_us, passage.windows, time.monotonic_ns() // 1_000, alone=alone)
+
+    def _aside(self, *words: object) -> None:
+        """Send something along with the next batch, and do not wait for what comes of it."""
+        if self.is_live:
+            self._asides.append(pack(words))
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        """At the end of this turn of the loop, so that whoever comes in the same turn comes along."""
+        if self._under_way is None and not self._flush_is_due:
+            self._flush_is_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_is_due = False
+        if self._pipe is None or self._under_way is not None or not (self._waiting or self._asides):
+            return
+        batch, self._waiting = self._waiting[:BATCH_MOST], self._waiting[BATCH_MOST:]
+        asides, self._asides = self._asides, []
+        self._under_way = groups = self._grouped(batch)
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._look_again)
+        commands = [command(self.prefix, [passage for passage, _ in group]) for group in groups]
+        self._pipe.send(b"".join([*asides, *commands]), len(asides) + len(groups), partial(self._hear, groups))
+
+    def _look_again(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(LOOK_AGAIN_SECONDS, self._be_late)
+
+    def _be_late(self) -> None:
+        """Go on alone, and wait for the answer beside that."""
+        if self._pipe is None or self._under_way is None:
+            return
+        self.is_live, self.is_late, self._late_since = False, True, self.own.count
+        waiting, self._waiting = self._waiting, []
+        _give_up([*(entry for group in self._under_way for entry in group), *waiting])
+        self._timer = asyncio.get_running_loop().call_later(LATE_SECONDS, self._pipe.close)
+        if time.monotonic() - self._warned_at > WARN_EVERY_SECONDS:
+            self._warned_at = time.monotonic()
+            log.warning("redis is late: calls are judged by this process's share of their limits meanwhile")
+
+    def _come_back(self, groups: list[list[Waiting]], replies: Sequence[Reply]) -> None:
+        """The late answer is there: give back the places that it took, tell of those that were given instead."""
+        for group, reply in zip(groups, replies, strict=True):
+            if isinstance(reply, hiredis.ReplyError):
+                continue
+            passages = [passage for passage, _ in group]
+            for passage, outcome in zip(passages, outcomes(passages, reply), strict=True):
+                if outcome.refused is None:
+                    self._asides += _released(self.prefix, passage, outcome)
+        for admission in self.own.since(self._late_since):
+            if admission.alone and self.has(admission.windows.whose):
+                self._asides += told_again(self.prefix, admission.windows, [admission.at_us])
+        self.is_live, self.is_late, self._alone = True, False, None
+
+    def _grouped(self, batch: list[Waiting]) -> list[list[Waiting]]:
+        if self.speaks_of_all:
+            return [batch] if batch else []
+        groups: dict[str, list[Waiting]] = {}
+        for entry in batch:
+            groups.setdefault(entry[0].windows.whose, []).append(entry)
+        return list(groups.values())
+
+    def _hear(self, groups: list[list[Waiting]], replies: list[Reply]) -> None:
+        if groups is not self._under_way:
+            # The connection was given up meanwhile, and so were those who waited.
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._under_way = None
+        if self.is_late:
+            self._come_back(groups, replies[len(replies) - len(groups) :])
+            self._flush()
+            return
+        try:
+            for group, reply in zip(groups, replies[len(replies) - len(groups) :], strict=True):
+                self._tell(group, reply)
+        finally:
+            _give_up([entry for group in groups for entry in group])
+        self._flush()
+
+    def _tell(self, group: Sequence[Waiting], reply: Reply) -> None:
+        if isinstance(reply, hiredis.ReplyError):
+            self.moved()
+            if not str(reply).startswith(ELSEWHERE) and self._pipe is not None:
+                log.warning("redis answers with an error: %s", reply)
+                self._pipe.close()
+            return
+        for (passage, waits), outcome in zip(group, outcomes([passage for passage, _ in group], reply), strict=True):
+            if not waits.done():
+                waits.set_result(outcome)
+            elif outcome.refused is None:
+                # Nobody waits any more, but the places are taken.
+                self._note(passage, outcome, alone=False)
+
+    def _admit_alone(self, passage: Passage) -> Outcome:
+        now_us, windows = self.now_us(), passage.windows
+        log_alone = self._alone = self._alone or self._begin_alone()
+        share = self._share()
+        heard = windows.heard
+        if heard is not None and heard.window.divided and windows.heard_us + SPAN_US > time.monotonic_ns() // 1_000:
+            part = Window(heard.window.name, max(1, heard.window.limit // share))
+            log_alone.leave_room_for(windows.whose, part, heard.remaining // share, now_us)
+        # Time at peak is not counted: a share of the standard rate is soon exceeded, and nobody should pay for that.
+        each = [
+            Window(window.name, max(1, window.limit // share) if window.divided else window.limit, 0, window.measure)
+            for window in windows.each
+        ]
+        outcome = log_alone.admit(windows.whose, each, now_us, tokens=passage.tokens, request_id=passage.request_id)
+        if outcome.refused is None:
+            return outcome
+        wait_us = min(outcome.retry_in_us, ALONE_WAIT_US)
+        standing = of_refused(outcome.refused, wait_us) or outcome.standing
+        return msgspec.structs.replace(outcome, retry_in_us=wait_us, standing=standing)
+
+    def _begin_alone(self) -> WindowLog:
+        begun = WindowLog()
+        for admission in self.own.since(0):
+            if self.has(admission.windows.whose):
+                begun.recall(admission.windows, admission.at_us)
+        for passage in self._running():
+            if self.has(passage.windows.whose):
+                begun.recall_running(passage.windows, passage.request_id)
+        return begun
+
+
+def _released(prefix: str, passage: Passage, outcome: Outcome) -> list[bytes]:
+    whose = passage.windows.whose
+    return [pack(("LREM", window_key(prefix, whose, name), 1, outcome.at_us)) for name in passage.windows.call_names]
+
+
+def _give_up(waiting: Iterable[Waiting]) -> None:
+    """Whoever was not told anything is judged alone."""
+    for _, waits in waiting:
+        if not waits.done():
+            waits.set_result(None)

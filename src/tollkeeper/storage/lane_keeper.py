@@ -1,0 +1,150 @@
+"""Keeps the way to one Redis server good: connects, probes, and tells the server again what it may have lost.
+
+Rules of this file
+1. A server keeps a mark. One whose mark is another than before forgot everything: it is told all that this process
+   admitted in the last 60 seconds, and is not asked before all processes had the time to do the same.
+2. One that was only out of reach is told what was admitted meanwhile, and what it may have lost in its last moment.
+3. What is told is cut into small pieces, so that the server goes on answering others.
+"""
+
+import asyncio
+import logging
+import time
+
+from tollkeeper.core.limits import SPAN_US
+from tollkeeper.steady import survive
+from tollkeeper.storage.lane import Lane
+from tollkeeper.storage.own_admissions import Admission
+from tollkeeper.storage.redis_pipe import Pipe, connect
+from tollkeeper.storage.window_wire import MARK, TOLD_AGAIN, TOLD_AGAIN_SHA, WINDOWS, window_key
+
+SETUP_SECONDS = 2.0
+PROBE_EVERY_SECONDS = 1.0
+RETRY_SECONDS = (0.1, 0.25, 0.5, 1.0)
+# A connection that served for so long was a good one.
+LONG_ENOUGH_SECONDS = 5.0
+# Longer than any process waits before it tries again.
+GRACE_US = 4_000_000
+# What a server may not have written down, or handed to its replica, when it was lost.
+LAST_MOMENT_US = 2_000_000
+MARKS_TRIED = 10_000
+# Of one window, the newest; and in one piece.
+TIMES_MOST = 2_000
+TIMES_AT_ONCE = 200
+WINDOWS_AT_ONCE = 50
+BETWEEN_PIECES_SECONDS = 0.002
+
+log = logging.getLogger(__name__)
+
+
+class LaneKeeper:
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._mark: int | None = None
+        self._served_seconds = 0.0
+
+    async def keep(self) -> None:
+        """Until cancelled."""
+        failures = 0
+        try:
+            while True:
+                await survive("way to redis", self._connect_and_tend)
+                failures = 1 if self._served_seconds > LONG_ENOUGH_SECONDS else failures + 1
+                if failures == 1:
+                    log.warning("redis is away: this process goes by its share of the limits until it is back")
+                self._lane.fall()
+                self._lane.forget_old()
+                self._lane.moved()
+                await asyncio.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS)) - 1])
+        finally:
+            self._lane.fall()
+
+    async def _connect_and_tend(self) -> None:
+        self._served_seconds = 0.0
+        try:
+            async with asyncio.timeout(SETUP_SECONDS):
+                pipe = await connect(self._lane.place)
+            try:
+                await self._tend(pipe)
+            finally:
+                pipe.close()
+        except (OSError, TimeoutError) as problem:
+            log.debug("no good connection to redis: %r", problem)
+
+    async def _tend(self, pipe: Pipe) -> None:
+        """Probe a connection again and again, until it breaks."""
+        lane, rose_at = self._lane, None
+        async with asyncio.timeout(SETUP_SECONDS):
+            await pipe.ask(("SCRIPT", "LOAD", WINDOWS), ("SCRIPT", "LOAD", TOLD_AGAIN))
+        while not pipe.broken.done():
+            told_until = 0
+            if await self._has_another_mark(pipe):
+                lane.fall()
+                told_until = await self._tell_again(pipe, 0, everything=True)
+                await self._let_others_tell(pipe)
+            while not (lane.is_live or lane.is_late or pipe.broken.done()):
+                count = lane.own.count
+                told_until = await self._tell_again(pipe, told_until, everything=told_until > 0)
+                if count == lane.own.count:
+                    lane.rise(pipe)
+                    rose_at = time.monotonic()
+            await asyncio.wait({pipe.broken}, timeout=PROBE_EVERY_SECONDS)
+            self._served_seconds = time.monotonic() - rose_at if rose_at is not None else 0.0
+
+    async def _has_another_mark(self, pipe: Pipe) -> bool:
+        """Whether the server forgot what it was told; its clock is read along."""
+        begun = time.monotonic_ns()
+        async with asyncio.timeout(SETUP_SECONDS):
+            [told] = await pipe.ask(("EVAL", MARK, 1, self._mark_key()))
+        self._server_now, mark = int(told[0]), int(told[1])
+        self._lane.offset_us = self._server_now - (begun + time.monotonic_ns()) // 2_000
+        known, self._mark = self._mark, mark
+        self._may_be_new = known is None
+        return mark != known
+
+    async def _let_others_tell(self, pipe: Pipe) -> None:
+        # A process that has just begun knows of no earlier mark; whoever does waits for the others.
+        if self._mark is not None and not self._may_be_new:
+            seconds = max(0, self._mark + GRACE_US - self._server_now) / 1e6
+            await asyncio.wait({pipe.broken}, timeout=seconds)
+
+    async def _tell_again(self, pipe: Pipe, since: int, *, everything: bool) -> int:
+        """Tell what was admitted after so many others; up to which it was told."""
+        lane = self._lane
+        count, lost_after_us = lane.own.count, lane.now_us() - LAST_MOMENT_US
+        times: dict[str, list[int]] = {}
+        for admission in lane.own.since(since):
+            if lane.has(admission.windows.whose) and (everything or _may_be_lost(admission, lost_after_us)):
+                for name in admission.windows.call_names:
+                    key = window_key(lane.prefix, admission.windows.whose, name)
+                    times.setdefault(key, []).append(admission.at_us)
+        commands: list[tuple[object, ...]] = []
+        pieces = 0
+        for key, found in times.items():
+            newest = found[-TIMES_MOST:]
+            for first in range(0, len(newest), TIMES_AT_ONCE):
+                piece = newest[first : first + TIMES_AT_ONCE]
+                commands.append(("EVALSHA", TOLD_AGAIN_SHA, 1, key, SPAN_US, *piece))
+                pieces += len(piece)
+                if len(commands) >= WINDOWS_AT_ONCE or pieces >= TIMES_AT_ONCE:
+                    await self._send(pipe, commands)
+                    commands, pieces = [], 0
+        await self._send(pipe, commands)
+        return count
+
+    async def _send(self, pipe: Pipe, commands: list[tuple[object, ...]]) -> None:
+        if commands:
+            async with asyncio.timeout(SETUP_SECONDS):
+                await pipe.ask(*commands)
+            await asyncio.sleep(BETWEEN_PIECES_SECONDS)
+
+    def _mark_key(self) -> str:
+        """One that this very server has."""
+        found = next((number for number in range(MARKS_TRIED) if self._lane.has(f"mark-{number}")), None)
+        if found is None:
+            raise ConnectionError("this server has no slots")
+        return window_key(self._lane.prefix, f"mark-{found}", "mark")
+
+
+def _may_be_lost(admission: Admission, lost_after_us: int) -> bool:
+    return admission.alone or admission.at_us > lost_after_us

@@ -1,0 +1,90 @@
+"""A Redis that Sentinel watches over: a master, its replica, and three sentinels of whom two must agree."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Self
+
+from tools.services.process import wait_until
+from tools.services.redis import Redis
+
+SERVICE = "mymaster"
+SENTINELS = 3
+QUORUM = 2
+DOWN_AFTER_MS = 1_000
+# A sentinel that stood still for two seconds trusts nobody, itself included, for half a minute.
+FAILOVER_WITHIN_SECONDS = 120.0
+
+
+class Sentinel(Redis):
+    name = "sentinel"
+
+    def __init__(self, master: Redis) -> None:
+        super().__init__()
+        # A sentinel keeps what it learns in its configuration file.
+        file = self.folder / "sentinel.conf"
+        file.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {self.folder}\n"
+            f"sentinel monitor {SERVICE} 127.0.0.1 {master.port} {QUORUM}\n"
+            f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
+            f"sentinel failover-timeout {SERVICE} 5000\n"
+        )
+        if self.user is not None:
+            shutil.chown(file, self.user)
+
+    def command(self) -> Sequence[str]:
+        return ["redis-server", str(self.folder / "sentinel.conf"), "--sentinel"]
+
+    def master_port(self) -> int:
+        [_, port] = _words(self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE))
+        return int(port)
+
+    def knows_all(self) -> bool:
+        told = self.ask("SENTINEL", "MASTER", SERVICE)
+        assert isinstance(told, dict), told
+        return bool(told["num-slaves"] == "1" and told["num-other-sentinels"] == str(SENTINELS - 1))
+
+
+class RedisSentinel:
+    def __init__(self) -> None:
+        self.master = Redis()
+        self.replica = Redis("--replicaof", "127.0.0.1", str(self.master.port))
+        self.sentinels = [Sentinel(self.master) for _ in range(SENTINELS)]
+        self._started = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.master)
+            stack.enter_context(self.replica)
+            # Sentinels ask a master for its replicas every ten seconds, the first time at once.
+            wait_until(lambda: _words(self.replica.ask("ROLE"))[3] == "connected")
+            for sentinel in self.sentinels:
+                stack.enter_context(sentinel)
+            wait_until(lambda: all(sentinel.knows_all() for sentinel in self.sentinels))
+            self._started = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._started.close()
+
+    @property
+    def url(self) -> str:
+        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        return f"redis+sentinel://{hosts}/{SERVICE}"
+
+    def kill_master(self) -> None:
+        """As kill -9 would."""
+        self.master.kill()
+
+    def wait_for_failover(self) -> None:
+        """Until the replica is the master, and every sentinel says so."""
+        wait_until(self._has_failed_over, within_seconds=FAILOVER_WITHIN_SECONDS)
+
+    def _has_failed_over(self) -> bool:
+        named = {sentinel.master_port() for sentinel in self.sentinels}
+        return named == {self.replica.port} and _words(self.replica.ask("ROLE"))[0] == "master"
+
+
+def _words(answer: object) -> list[str]:
+    assert isinstance(answer, list | tuple), answer
+    return [str(word) for word in answer]
