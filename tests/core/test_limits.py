@@ -94,7 +94,7 @@ def test_times_are_rounded_up_so_that_they_are_true(microseconds: int, seconds: 
         (Window("model:slow", 3, 2), "Your account has made 3 slow calls"),
         (Window(LOOKUPS, 120), "120 model list and balance calls"),
         (Window("tokens", 5_000, measure=Measure.TOKENS), "may use 5,000 tokens in any 60 s"),
-        (Window("running", 4, measure=Measure.RUNNING), "may have 4 calls running at once"),
+        (Window("running", 4, measure=Measure.RUNNING), "has 4 running at once"),
     ],
 )
 def test_a_refusal_says_whose_limit_it_was_and_when_to_come_back(window: Window, said: str) -> None:

@@ -97,6 +97,11 @@ class Windows(msgspec.Struct):
     # How the tightest stood when it was last heard of, and when that was, by the process's own clock.
     heard: Standing | None = None
     heard_us: int = 0
+    # Whether all of them count calls: then nothing is to be said when a call ends.
+    only_calls: bool = True
+
+    def __post_init__(self) -> None:
+        self.only_calls = all(window.measure is Measure.CALLS for window in self.each)
 
     @property
     def call_names(self) -> tuple[str, ...]:
@@ -175,7 +180,7 @@ def _in_words(window: Window) -> str:
     if window.measure is Measure.TOKENS:
         return f"Your account may use {window.limit:,} tokens in any {SPAN_SECONDS} s; this call would be too many."
     if window.measure is Measure.RUNNING:
-        return f"Your account may have {window.limit} calls running at once, and has them."
+        return f"Your account has {window.limit} running at once, which is its limit for calls under way."
     if window.is_of_key:
         return f"This key has made {window.limit} calls within {SPAN_SECONDS} s, which is its limit."
     subject = window.name.removeprefix("model:")

@@ -63,7 +63,7 @@ class Gate:
             await self.enter(visitor, caller, rates, KEY_ALONE)
 
     def _windows_of(self, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "") -> Windows:
-        restricted = is_restricted(caller, self._clock.now())
+        restricted = caller.restricted_until is not None and is_restricted(caller, self._clock.now())
         place = (caller.key_id, kind, model_id if model_id in rates.model_rates else "", restricted)
         known = self._windows.get(place)
         if known is not None and known[0] is rates:
@@ -71,7 +71,7 @@ class Gate:
         percent = self._restricted_percent if restricted else None
         windows = windows_of(caller, rates, kind, model_id, restricted_percent=percent)
         if kind == KEY_ALONE:
-            windows.each = tuple(window for window in windows.each if window.is_of_key)
+            windows = Windows(windows.whose, tuple(window for window in windows.each if window.is_of_key))
         if len(self._windows) >= WINDOWS_KEPT:
             self._windows.clear()
         self._windows[place] = (rates, windows)

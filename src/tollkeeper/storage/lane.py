@@ -146,7 +146,7 @@ class Lane:
 
     def _aside(self, *words: object) -> None:
         """Send something along with the next batch, and do not wait for what comes of it."""
-        if self.is_live:
+        if self.is_live or self.is_late:
             self._asides.append(pack(words))
             self._flush_soon()
 

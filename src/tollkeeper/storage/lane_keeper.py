@@ -78,10 +78,14 @@ class LaneKeeper:
             await pipe.ask(("SCRIPT", "LOAD", WINDOWS), ("SCRIPT", "LOAD", TOLD_AGAIN))
         while not pipe.broken.done():
             told_until = 0
-            if await self._has_another_mark(pipe):
+            made_us, now_us = await self._read_mark(pipe)
+            if made_us != self._mark:
                 lane.fall()
                 told_until = await self._tell_again(pipe, 0, everything=True)
-                await self._let_others_tell(pipe)
+                # A process that has just begun knows of no earlier mark; whoever does lets the others tell theirs.
+                if self._mark is not None:
+                    await asyncio.wait({pipe.broken}, timeout=max(0, made_us + GRACE_US - now_us) / 1e6)
+                self._mark = made_us
             while not (lane.is_live or lane.is_late or pipe.broken.done()):
                 count = lane.own.count
                 told_until = await self._tell_again(pipe, told_until, everything=told_until > 0)
@@ -91,22 +95,14 @@ class LaneKeeper:
             await asyncio.wait({pipe.broken}, timeout=PROBE_EVERY_SECONDS)
             self._served_seconds = time.monotonic() - rose_at if rose_at is not None else 0.0
 
-    async def _has_another_mark(self, pipe: Pipe) -> bool:
-        """Whether the server forgot what it was told; its clock is read along."""
+    async def _read_mark(self, pipe: Pipe) -> tuple[int, int]:
+        """Since when the server remembers, and its time, by which this process sets its own."""
         begun = time.monotonic_ns()
         async with asyncio.timeout(SETUP_SECONDS):
             [told] = await pipe.ask(("EVAL", MARK, 1, self._mark_key()))
-        self._server_now, mark = int(told[0]), int(told[1])
-        self._lane.offset_us = self._server_now - (begun + time.monotonic_ns()) // 2_000
-        known, self._mark = self._mark, mark
-        self._may_be_new = known is None
-        return mark != known
-
-    async def _let_others_tell(self, pipe: Pipe) -> None:
-        # A process that has just begun knows of no earlier mark; whoever does waits for the others.
-        if self._mark is not None and not self._may_be_new:
-            seconds = max(0, self._mark + GRACE_US - self._server_now) / 1e6
-            await asyncio.wait({pipe.broken}, timeout=seconds)
+        now_us, made_us = int(told[0]), int(told[1])
+        self._lane.offset_us = now_us - (begun + time.monotonic_ns()) // 2_000
+        return made_us, now_us
 
     async def _tell_again(self, pipe: Pipe, since: int, *, everything: bool) -> int:
         """Tell what was admitted after so many others; up to which it was told."""

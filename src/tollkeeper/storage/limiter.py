@@ -66,13 +66,14 @@ class RedisLimiter:
             return outcome
         if outcome.peak_us:
             self._at_peak(passage, outcome.peak_us)
-        if any(window.measure is Measure.RUNNING for window in passage.windows.each):
+        windows = passage.windows
+        if not windows.only_calls and any(window.measure is Measure.RUNNING for window in windows.each):
             self._running[passage.request_id] = passage
         return outcome
 
     def ended(self, passage: Passage, more_tokens: int) -> None:
-        self._running.pop(passage.request_id, None)
-        if any(window.measure is not Measure.CALLS for window in passage.windows.each):
+        if not passage.windows.only_calls:
+            self._running.pop(passage.request_id, None)
             self._lane_of(passage.windows.whose).ended(passage, more_tokens)
 
     async def follow(self) -> None:

@@ -82,7 +82,7 @@ def _write(prefix: str, passage: Passage) -> Written:
     for window in windows.each:
         figures += (window.measure.value, window.limit, _figure(window, passage))
     written = Written(_words(*keys), len(keys), _words(*figures), len(figures))
-    if all(window.measure is Measure.CALLS for window in windows.each):
+    if windows.only_calls:
         windows.written = written
     return written
 
