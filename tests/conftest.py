@@ -182,6 +182,4 @@ async def variables(stores: Stores) -> dict[str, str]:
         "TOLLKEEPER_JOURNAL_FOLDER": str(stores.folder),
         "TOLLKEEPER_DATABASE_URL": await stores.fresh(),
         "TOLLKEEPER_REDIS_URL": stores.redis_url,
-        # A busy machine is not a database that is away.
-        "TOLLKEEPER_STORE_PATIENCE_SECONDS": "20",
     } | own_deployment()

@@ -27,6 +27,7 @@ LOOK_EVERY_SECONDS = 0.5
 FRESH_FOR_SECONDS = 2.0
 FORGET_AFTER_SECONDS = 600.0
 HEARTBEATS_BACK_SECONDS = 20.0
+SENDING_AT_ONCE = 2
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +139,8 @@ class Nudges:
         """`clients` makes a client; another one after each failure, for another server may answer."""
         self._clients = clients
         self._redis = clients()
+        # Each that sends at the same time takes a connection of its own, and keeps it.
+        self._sending = asyncio.Semaphore(SENDING_AT_ONCE)
         self.connected = False
 
     async def close(self) -> None:
@@ -145,31 +148,35 @@ class Nudges:
 
     async def send(self, text: bytes = b"") -> None:
         """Best effort: nodes see a change on their next look anyway, and learn news by themselves."""
-        try:
-            await self._redis.publish(CHANNEL, text)
-        except (RedisError, OSError, TimeoutError) as problem:
-            log.warning("redis out of reach, nodes learn without it, and later: %s", problem)
-            await self._try_another()
+        async with self._sending:
+            redis = self._redis
+            try:
+                await redis.publish(CHANNEL, text)
+            except (RedisError, OSError, TimeoutError) as problem:
+                log.warning("redis out of reach, nodes learn without it, and later: %s", problem)
+                await self._try_another_than(redis)
 
     async def follow(self, hear: Callable[[bytes], None]) -> None:
         """Pass nudges on until cancelled, reconnecting for ever."""
         while True:
+            redis = self._redis
             try:
-                await self._listen(hear)
+                await self._listen(redis, hear)
             except (RedisError, OSError, TimeoutError) as problem:
                 if self.connected:
                     log.warning("redis out of reach, polling alone keeps snapshots fresh: %s", problem)
                 self.connected = False
-                await self._try_another()
+                await self._try_another_than(redis)
                 await asyncio.sleep(1)
 
-    async def _try_another(self) -> None:
-        with contextlib.suppress(RedisError, OSError, TimeoutError):
-            await self._redis.aclose()
-        self._redis = self._clients()
+    async def _try_another_than(self, failed: Redis) -> None:
+        if failed is self._redis:
+            self._redis = self._clients()
+            with contextlib.suppress(RedisError, OSError, TimeoutError):
+                await failed.aclose()
 
-    async def _listen(self, hear: Callable[[bytes], None]) -> None:
-        async with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
+    async def _listen(self, redis: Redis, hear: Callable[[bytes], None]) -> None:
+        async with redis.pubsub(ignore_subscribe_messages=True) as channel:
             await channel.subscribe(CHANNEL)
             self.connected = True
             hear(b"")

@@ -70,12 +70,12 @@ def read_answer(received: bytes) -> Answer:
     if "transfer-encoding" in headers:
         body, complete = unchunked(rest)
     else:
-        body, complete = rest, len(rest) == int(headers["content-length"])
-    read = _read_events if "event-stream" in headers["content-type"] else _read_whole
+        body, complete = rest, len(rest) == int(headers.get("content-length", -1))
+    read = _read_events if "event-stream" in headers.get("content-type", "") else _read_whole
     words, tail, code = read(body) if complete or read is _read_events else (0, Tail.BROKEN_OFF, "")
     return Answer(
         status=int(status_line.split()[1]),
-        request_id=headers["x-request-id"],
+        request_id=headers.get("x-request-id", ""),
         words=words,
         tail=tail if complete else Tail.BROKEN_OFF,
         code=code,

@@ -18,6 +18,7 @@ from tools.proofs.fault_rig.ground import Customer
 HUNG_AFTER_SECONDS = 45.0
 RESET_AT_ONCE = struct.pack("ii", 1, 0)
 READ_BYTES = 65_536
+CONNECTS_MOST = 10
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +64,7 @@ async def call(port: int, order: Order) -> Heard:
     leaving = order.leaving or Leaving()
     begun, left_at, hung = time.monotonic(), None, False
     received = bytearray()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await connect(port)
     try:
         writer.write(order.request())
         async with asyncio.timeout(leaving.after_seconds or HUNG_AFTER_SECONDS):
@@ -82,6 +83,15 @@ async def call(port: int, order: Order) -> Heard:
         hang_up(writer, by_reset=leaving.by_reset)
     answer = read_answer(bytes(received))
     return Heard(answer=answer, seconds=time.monotonic() - begun, hung=hung, left_at=left_at)
+
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """However busy the machine is: a call that cannot be sent shows nothing."""
+    for _ in range(CONNECTS_MOST - 1):
+        with suppress(OSError):
+            return await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.sleep(0.5)
+    return await asyncio.open_connection("127.0.0.1", port)
 
 
 def hang_up(writer: asyncio.StreamWriter, *, by_reset: bool) -> None:

@@ -53,7 +53,9 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 WAITS = (
-    Wait("0.90 on main", MAIN, at(0.90), ANSWERED),
+    Wait("0.50 on main", MAIN, at(0.50), ANSWERED),
+    # Where a minute and a half is two seconds, a moment in which the machine stands still is a tenth of it.
+    Wait("0.90 on main", MAIN, at(0.90), ANSWERED, otherwise=CUT),
     Wait("0.99 on main", MAIN, at(0.99), ANSWERED, otherwise=CUT),
     Wait("1.01 on main", MAIN, at(1.01), CUT, otherwise=ANSWERED),
     Wait("1.30 on main", MAIN, at(1.30), CUT),

@@ -39,6 +39,8 @@ class Site:
             "TOLLKEEPER_DATABASE_URL": ground.database(name),
             "TOLLKEEPER_REDIS_URL": redis_url,
             "TOLLKEEPER_JOURNAL_FOLDER": folder(stack),
+            # A busy machine is not a database that is away.
+            "TOLLKEEPER_STORE_PATIENCE_SECONDS": "20",
         }
         self.customers: dict[str, Customer] = {}
         self.nodes: list[Node] = []

@@ -54,8 +54,6 @@ def built() -> Iterator[Stage]:
             "TOLLKEEPER_REDIS_URL": redis.url,
             "TOLLKEEPER_JOURNAL_FOLDER": stack.enter_context(tempfile.TemporaryDirectory(prefix="tollkeeper-journal-")),
             "TOLLKEEPER_WORKERS": "1",
-            # A busy machine is not a database that is away.
-            "TOLLKEEPER_STORE_PATIENCE_SECONDS": "20",
         }
         simulator = stack.enter_context(Simulator(key=PROVIDER_KEY))
         keys = furnish(settings, simulator.base)
