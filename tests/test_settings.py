@@ -52,6 +52,9 @@ def test_lists_are_written_with_commas() -> None:
         ("TRUSTED_PROXIES", "balancer", "does not appear to be"),
         ("DATABASE_URL", "postgresql://user:hunter2@host:port/x", "port is not a number"),
         ("MAIN_HOSTS", "https://api.example/", "not a host name"),
+        ("SMTP_URL", "mail.example", "must begin with smtp://"),
+        ("SMTP_URL", "smtp://user:hunter2@mail.example", "MAIL_FROM must name a sender"),
+        ("CONSOLE_URL", "console.example", "TOLLKEEPER_CONSOLE_URL"),
     ],
 )
 def test_a_bad_value_is_told_with_what_to_change(name: str, value: str, told: str) -> None:

@@ -1,8 +1,10 @@
 """Who is calling, behind proxies that are trusted and others that are not."""
 
+from ipaddress import ip_address
+
 import pytest
 
-from tollkeeper.core.client_ip import client_ip, read_networks, written
+from tollkeeper.core.client_ip import client_ip, is_in, read_networks, written
 
 TRUSTED = read_networks(["10.0.0.0/8", "192.0.2.7", "fd00::/8"])
 
@@ -44,3 +46,24 @@ def test_the_client_is_the_last_hop_that_is_not_ours(peer: str, forwarded: list[
 def test_a_network_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=text.split("/", maxsplit=1)[0]):
         read_networks([text])
+
+
+@pytest.mark.parametrize(
+    ("network", "read"),
+    [
+        ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
+        ("::ffff:192.0.2.1", "192.0.2.1/32"),
+        ("::ffff:0:0/96", "0.0.0.0/0"),
+        ("::/0", "::/0"),
+        ("2001:db8::/32", "2001:db8::/32"),
+    ],
+)
+def test_a_network_of_ipv4_in_ipv6_clothes_is_ipv4(network: str, read: str) -> None:
+    assert [str(each) for each in read_networks([network])] == [read]
+
+
+@pytest.mark.parametrize("network", ["192.0.2.0/24", "::ffff:192.0.2.0/120"])
+@pytest.mark.parametrize("ip", ["192.0.2.1", "::ffff:192.0.2.1"])
+def test_whatever_clothes_it_wears_an_ip_is_in_its_network(network: str, ip: str) -> None:
+    assert is_in(ip_address(ip), read_networks([network]))
+    assert not is_in(ip_address("2001:db8::1"), read_networks([network]))

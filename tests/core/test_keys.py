@@ -1,10 +1,12 @@
+import contextlib
 import random
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
-from tollkeeper.core.errors import AccountDisabled, GatewayError, KeyExpired, KeyRevoked
+from tollkeeper.core.client_ip import read_ip, read_networks
+from tollkeeper.core.errors import AccountDisabled, GatewayError, KeyExpired, KeyNotForThisNetwork, KeyRevoked
 from tollkeeper.core.keys import BASE_62, KeyRecord, Peppers, has_key_form, hint, mint, require_usable
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
@@ -48,8 +50,8 @@ def test_digests_depend_on_the_pepper_and_come_newest_first() -> None:
 
 
 def test_a_good_key_may_be_used() -> None:
-    require_usable(RECORD, NOW)
-    require_usable(msgspec.structs.replace(RECORD, expires_at=NOW + timedelta(microseconds=1)), NOW)
+    require_usable(RECORD, NOW, None)
+    require_usable(msgspec.structs.replace(RECORD, expires_at=NOW + timedelta(microseconds=1)), NOW, None)
 
 
 @pytest.mark.parametrize(
@@ -64,4 +66,15 @@ def test_a_good_key_may_be_used() -> None:
 )
 def test_a_key_that_exists_is_refused_with_its_reason(change: dict[str, object], refusal: type[GatewayError]) -> None:
     with pytest.raises(refusal):
-        require_usable(msgspec.structs.replace(RECORD, **change), NOW)
+        require_usable(msgspec.structs.replace(RECORD, **change), NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("client", "allowed"),
+    [("203.0.113.7", True), ("203.0.114.7", False), ("2001:db8::1", True), ("2001:db9::1", False), (None, False)],
+)
+def test_a_key_bound_to_networks_is_used_from_there_alone(client: str | None, *, allowed: bool) -> None:
+    bound = msgspec.structs.replace(RECORD, only_networks=read_networks(["203.0.113.0/24", "2001:db8::/32"]))
+    refuses = contextlib.nullcontext() if allowed else pytest.raises(KeyNotForThisNetwork)
+    with refuses:
+        require_usable(bound, NOW, None if client is None else read_ip(client))

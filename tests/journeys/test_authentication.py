@@ -42,10 +42,15 @@ async def test_keys_that_do_not_exist_all_get_the_same_answer(node: Node, townsf
 
 
 @pytest.mark.rule("A4.1")
-async def test_a_key_that_existed_is_told_why_it_is_refused(node: Node, townsfolk: Customers) -> None:
-    expired = await townsfolk.a_customer(expires_at=datetime.now(UTC) - timedelta(seconds=1))
+async def test_a_key_that_existed_is_told_why_it_is_refused(
+    node: Node, townsfolk: Customers, town: tuple[dict[str, str], Customers]
+) -> None:
+    expired = await townsfolk.a_customer()
+    connection = await asyncpg.connect(town[0]["TOLLKEEPER_DATABASE_URL"])
+    await connection.execute("update tollkeeper.api_key set expires_at = now() where id = $1", expired.key_id)
+    await connection.close()
     revoked = await townsfolk.a_customer()
-    await townsfolk.desk.keys.revoke(revoked.key_id, actor=ACTOR)
+    await townsfolk.desk.keys.revoke(revoked.key_id, account_id=revoked.account_id, actor=ACTOR)
     answers = [ask(node, "/v1/models", key=customer.key) for customer in (expired, revoked)]
     assert [answer.status for answer in answers] == [401, 401]
     assert [answer.error["code"] for answer in answers] == ["expired_api_key", "revoked_api_key"]

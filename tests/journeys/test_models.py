@@ -66,5 +66,5 @@ async def test_the_official_sdk_lists_models(node: Node, townsfolk: Customers) -
 async def test_a_revoked_key_is_refused_soon(node: Node, townsfolk: Customers) -> None:
     customer = await townsfolk.a_customer()
     assert ask(node, "/v1/models", key=customer.key).status == 200
-    await townsfolk.desk.keys.revoke(customer.key_id, actor=ACTOR)
+    await townsfolk.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor=ACTOR)
     wait_until(lambda: ask(node, "/v1/models", key=customer.key).status == 401, within_seconds=20)

@@ -123,7 +123,7 @@ async def test_without_redis_calls_are_served_and_a_revoked_key_is_still_refused
     assert house.status(customer) == 200
     house.redis.kill()
     assert house.status(other) == 200
-    await house.customers.desk.keys.revoke(customer.key_id, actor=ACTOR)
+    await house.customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor=ACTOR)
     wait_until(lambda: house.status(customer) == 401, within_seconds=20)
     assert house.status(other) == 200
 

@@ -86,13 +86,13 @@ async def test_what_does_not_exist_is_named(customers: Customers, database: Data
     with pytest.raises(NotOnFile, match="key 77"):
         await SqlBalances(database).standing(77)
     with pytest.raises(NotOnFile, match="key 77"):
-        await customers.desk.keys.revoke(77, actor=ACTOR)
+        await customers.desk.keys.revoke(77, account_id=1, actor=ACTOR)
 
 
 async def test_every_act_is_on_the_record_once(customers: Customers, owner: asyncpg.Connection) -> None:
     customer = await customers.a_customer(usd=None)
     for _ in range(2):
         await customers.credit(customer.account_id, "1", source_id="payment-9")
-        await customers.desk.keys.revoke(customer.key_id, actor=ACTOR)
+        await customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor=ACTOR)
     acts = [row["action"] for row in await owner.fetch("select action from audit order by id")]
     assert acts == ["account.create", "key.create", "account.credit", "key.revoke"]

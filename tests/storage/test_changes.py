@@ -44,7 +44,7 @@ async def test_a_change_that_commits_late_is_not_missed(
     async with owner.transaction():
         await owner.execute("update api_key set name = 'slow' where id = $1", slow.key_id)
         # Another change gets a later number and is committed first.
-        await customers.desk.keys.revoke(quick.key_id, actor="test")
+        await customers.desk.keys.revoke(quick.key_id, account_id=quick.account_id, actor="test")
         await changes.look()
         await changes.look()
         assert told == [Change("key", quick.key_id)]
@@ -109,7 +109,7 @@ async def test_a_nudge_is_heard_before_the_next_look_is_due(
     while not nudges.connected or not changes.fresh:  # noqa: ASYNC110 (as /readyz sees it)
         await asyncio.sleep(0.01)
     customer = await customers.a_customer()
-    await customers.desk.keys.revoke(customer.key_id, actor="test")
+    await customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor="test")
     await asyncio.wait_for(heard_of_it.wait(), 10)
     for task in tasks:
         task.cancel()
@@ -135,6 +135,6 @@ async def test_the_feed_keeps_an_hour(customers: Customers, owner: asyncpg.Conne
     await owner.execute(
         "insert into change (kind, subject, at) select 'key', 1, now() - interval '2 hours' from generate_series(1, 9)"
     )
-    await customers.desk.keys.revoke(customer.key_id, actor="test")
+    await customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor="test")
     await database.row("select trim_changes()")
     assert await owner.fetchval("select count(*) from change where kind = 'key'") == 1

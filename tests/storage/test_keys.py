@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from datetime import UTC, datetime, timedelta
 
 import asyncpg
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.customers import ACTOR, Customers
 from tollkeeper.app import office
 from tollkeeper.core.keys import Peppers
+from tollkeeper.ports import KeyText
 from tollkeeper.settings import Settings, keys_by_version
 from tollkeeper.storage import changes as feed
 from tollkeeper.storage.changes import Changes
@@ -47,6 +49,21 @@ async def test_a_key_is_found_by_its_whole_text(customers: Customers, keys: SqlK
     other_end = "A" if customer.key[-1] != "A" else "B"
     assert await keys.find(customer.key[:-1] + other_end) is None
     assert await keys.find(customer.key[:-1]) is None
+
+
+async def test_the_text_from_before_a_rotation_has_expired_for_a_day_and_is_then_unknown(
+    customers: Customers, keys: SqlKeys, changes: Changes, owner: asyncpg.Connection
+) -> None:
+    customer = await customers.a_customer()
+    text = KeyText(1, os.urandom(32), "sk-a…")
+    await customers.desk.keys.rotate(customer.key_id, text, 3_600, account_id=customer.account_id, actor=ACTOR)
+    for hours, known in ((-1, True), (1, True), (23, True), (25, False)):
+        until = datetime.now(UTC) - timedelta(hours=hours)
+        await owner.execute("update api_key set former_until = $2 where id = $1", customer.key_id, until)
+        await changes.look()
+        found = await keys.find(customer.key)
+        assert (found is not None) is known
+        assert found is None or found.expires_at == until
 
 
 async def test_a_known_key_is_not_read_again_until_it_changes(
@@ -151,7 +168,7 @@ async def test_a_revocation_at_another_desk_is_seen_at_the_next_look(
     await changes.look()
     await keys.find(customer.key)
     async with office(settings) as other_desk:
-        await other_desk.keys.revoke(customer.key_id, actor=ACTOR)
+        await other_desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor=ACTOR)
     await changes.look()
     found = await keys.find(customer.key)
     assert found is not None

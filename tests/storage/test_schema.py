@@ -28,6 +28,26 @@ HISTORY_BY_HAND = [
     "update price set model_multiplier = 0",
     "delete from price",
     "delete from change",
+    "update top_up set quota = 1",
+    "delete from top_up",
+    "insert into top_up (account_id, code_id, quota, usd_micros, lot_id, at) values (1, 1, 1, 1, 1, now())",
+    "update reward set amount = 0",
+    "delete from reward",
+    "insert into cash_entry (account_id, kind, usd_micros, reward_id) values (1, 'granted', 1, 1)",
+    "update cash_entry set usd_micros = 1",
+    "delete from cash_entry",
+    "update withdrawal set state = 'paid'",
+    "insert into redemption_code (batch_id, digest) values (1, '')",
+    "update redemption_code set redeemed_at = null",
+    "select digest from redemption_code",
+    "update redemption_batch set quota = 1",
+    "delete from faucet_grant",
+    "delete from top_up_revocation",
+    "update account set invited_by = 2",
+    "update account set gift_code = '22222'",
+    "select take_code(1, '', null, 1, 1, 1, 1, 1, '')",
+    "select reward_cash(1, 1, 1, 1, 1)",
+    "select take_lot_back(1, true)",
 ]
 GATEWAY_OVERREACH = [
     "update api_key set revoked_at = null",
@@ -46,6 +66,20 @@ GATEWAY_OVERREACH = [
     "update account_group set standard_rate = null",
     "insert into account_group (name) values ('mine')",
     "delete from peak_minute",
+    "select password from login",
+    "select digest from session",
+    "update login set role = 'operator'",
+    "select * from redemption_batch",
+    "select * from top_up",
+    "select * from reward",
+    "select * from cash_entry",
+    "select * from withdrawal",
+    "select * from faucet_grant",
+    "select redeem(1, '', '', null, 1, 1, 1, 1, 1, '')",
+    "select make_codes('{}', 1, 1, 1, '', true, '')",
+    "select withdraw(1, 1, '', '')",
+    "select revoke_top_up(1, false, '', '')",
+    "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
 ]
 CONSOLE_OVERREACH = [
     "update api_key set account_id = 2",
@@ -54,10 +88,17 @@ CONSOLE_OVERREACH = [
     "update provider_account set suspended_at = null",
     "delete from account",
     "update account set created_at = now()",
+    "insert into account (name, invited_by) values ('mine', 1)",
+    "insert into api_key (account_id, name, pepper_version, digest, hint, created_at) values (1, '', 1, '', '', now())",
     "update ban set until = now()",
     "update restriction set peak_seconds = 1",
     "delete from restriction",
     "update account_group set name = 'moved'",
+    "update login set account_id = 2",
+    "update login set email = 'another@example.com'",
+    "delete from login",
+    "update session set expires_at = now()",
+    "insert into mail_token (digest, purpose) values ('', 'verify')",
 ]
 WORKER_OVERREACH = [
     "update ban set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
@@ -67,6 +108,13 @@ WORKER_OVERREACH = [
     "update account set restricted_until = null",
     "update account_group set standard_rate = null",
     "update peak_minute set milliseconds = 1",
+    "select password from login",
+    "select totp_sealed from login",
+    "select digest from session",
+    "select gift_code from sign_up",
+    "update login set role = 'operator'",
+    "insert into session (digest, account_id, expires_at, ip, agent) values ('', 1, now(), '', '')",
+    "delete from login",
 ]
 
 
@@ -142,20 +190,82 @@ async def test_a_migration_that_fails_leaves_nothing_behind(stores: Stores) -> N
     assert [row["tablename"] for row in tables] == ["audit"]
 
 
+async def test_each_migration_is_whole_or_not_at_all_and_waits_for_no_lock_for_long(stores: Stores) -> None:
+    name = f"test_{uuid4().hex}"
+    await stores.admin(f'create database "{name}"')
+    url = stores.url_of(name)
+    connection = await asyncpg.connect(url)
+    try:
+        # A table of the tenth migration is in the way already.
+        await connection.execute(
+            "create schema tollkeeper authorization tollkeeper_migrations;"
+            " create table tollkeeper.top_up (id int); set search_path = tollkeeper"
+        )
+        with pytest.raises(Exception, match="top_up"):
+            await asyncio.to_thread(migrate, url)
+        assert await connection.fetchval("select version_num from alembic_version") == "0009"
+        await connection.execute(
+            "drop table top_up; insert into account (name) select 'a' from generate_series(1, 900)"
+        )
+        async with connection.transaction():
+            # A call that reads, and goes on reading.
+            await connection.execute("select from account")
+            with pytest.raises(Exception, match="lock timeout"):
+                await asyncio.to_thread(migrate, url)
+        assert await connection.fetchval("select version_num from alembic_version") == "0009"
+        await asyncio.to_thread(migrate, url)
+        assert await connection.fetchval("select count(distinct gift_code) from account") == 900
+        news = "select count(*) from change where kind = 'account'"
+        assert await connection.fetchval(news) == 0
+        await connection.execute("update account set name = 'b' where id = 1")
+        assert await connection.fetchval(news) == 1
+    finally:
+        await connection.close()
+
+
 ALLOWED = """
-console INSERT account
+console DELETE lockout
+console DELETE recovery_code
 console INSERT account_group
-console INSERT api_key
+console INSERT lockout
 console INSERT model
+console INSERT outbox
 console INSERT price
 console INSERT provider_account
+console INSERT recovery_code
+console INSERT session
+console INSERT sign_up
 gateway INSERT node
 gateway UPDATE node
+worker DELETE lockout
+worker DELETE mail_token
+worker DELETE outbox
 worker DELETE peak_minute
+worker DELETE session
+worker DELETE sign_up
+worker INSERT mail_token
 worker INSERT node
 worker UPDATE node
 """
 ALLOWED_COLUMNS = """
+console INSERT account.group_name
+console INSERT account.name
+console INSERT api_key.account_id
+console INSERT api_key.daily_budget
+console INSERT api_key.digest
+console INSERT api_key.expires_at
+console INSERT api_key.hint
+console INSERT api_key.monthly_budget
+console INSERT api_key.name
+console INSERT api_key.only_models
+console INSERT api_key.only_networks
+console INSERT api_key.pepper_version
+console INSERT api_key.quota
+console INSERT login.account_id
+console INSERT login.email
+console INSERT login.password
+console INSERT login.person
+console INSERT login.verified_at
 console UPDATE account.disabled_at
 console UPDATE account.group_name
 console UPDATE account.name
@@ -173,11 +283,23 @@ console UPDATE api_key.expires_at
 console UPDATE api_key.monthly_budget
 console UPDATE api_key.name
 console UPDATE api_key.only_models
+console UPDATE api_key.only_networks
 console UPDATE api_key.quota
 console UPDATE api_key.revoked_at
 console UPDATE ban.lift_reason
 console UPDATE ban.lifted_at
 console UPDATE ban.lifted_by
+console UPDATE lockout.failures
+console UPDATE lockout.locked_until
+console UPDATE lockout.locks
+console UPDATE lockout.window_start
+console UPDATE login.password
+console UPDATE login.password_changed_at
+console UPDATE login.role
+console UPDATE login.totp_confirmed_at
+console UPDATE login.totp_last_step
+console UPDATE login.totp_sealed
+console UPDATE mail_token.used_at
 console UPDATE model.context_tokens
 console UPDATE model.hidden_reasoning
 console UPDATE model.hold_output_tokens
@@ -197,27 +319,49 @@ console UPDATE provider_account.state
 console UPDATE provider_account.tier
 console UPDATE provider_account.tokens_per_minute
 console UPDATE provider_account.weight
+console UPDATE recovery_code.used_at
 console UPDATE restriction.lift_reason
 console UPDATE restriction.lifted_at
 console UPDATE restriction.lifted_by
+console UPDATE session.digest
+console UPDATE session.last_seen_at
+console UPDATE session.revoked_at
+console UPDATE session.second_factor_at
+console UPDATE sign_up.account_id
 gateway INSERT worker.node
 gateway INSERT worker.serves
 gateway UPDATE worker.ended_at
 gateway UPDATE worker.heartbeat_at
 worker INSERT worker.node
 worker INSERT worker.serves
+worker UPDATE outbox.attempts
+worker UPDATE outbox.given_up_at
+worker UPDATE outbox.next_try_at
+worker UPDATE outbox.sent_at
 worker UPDATE worker.ended_at
 worker UPDATE worker.heartbeat_at
 """
 ALLOWED_FUNCTIONS = """
+console accept_invitation
 console append_audit
 console ban_ip
+console cash_standing
 console credit
+console decide_withdrawal
+console export_codes
 console extend_lot
+console grant_faucet
 console ledger_now
 console lift_suspension
+console make_codes
+console redeem
+console revoke_codes
 console revoke_lot
+console revoke_reward
+console revoke_top_up
+console rotate_key
 console uuid_floor
+console withdraw
 gateway ban_ip
 gateway checkpoint_batch
 gateway hold_batch

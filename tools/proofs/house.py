@@ -153,8 +153,9 @@ async def revoke(settings: dict[str, str], key: str) -> float:
     )
     await connection.close()
     async with office(load(settings)) as desk:
+        account_id = await desk.keys.owner_of(key_id)
         begun = time.perf_counter()
-        await desk.keys.revoke(key_id, actor=desk.actor)
+        await desk.keys.revoke(key_id, account_id=account_id, actor=desk.actor)
     return begun
 
 

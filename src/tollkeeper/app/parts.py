@@ -2,14 +2,19 @@
 
 import hmac
 import random
+import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from pathlib import Path
 
+from tollkeeper.accounts.front_desk import FrontDesk
 from tollkeeper.core.abuse import Policy
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.keys import Peppers
+from tollkeeper.core.money import quota_from_usd
+from tollkeeper.core.referral import Terms, micros_from_usd
 from tollkeeper.edge.body import BodyReader
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.ports import (
@@ -18,6 +23,7 @@ from tollkeeper.ports import (
     ProviderAccounts,
     Vendor,
 )
+from tollkeeper.ports.faucet import FaucetTerms
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.providers.probe import key_is_accepted
@@ -34,8 +40,15 @@ from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.envelope import EnvelopeKeys
+from tollkeeper.storage.lockouts import SqlLockouts
+from tollkeeper.storage.logins import SqlLogins
+from tollkeeper.storage.mailer import SmtpMailer, route_of
+from tollkeeper.storage.password_hashes import Argon2Hashes
 from tollkeeper.storage.provider_accounts import SqlSuspensions
 from tollkeeper.storage.redis_places import places_of
+from tollkeeper.storage.second_factors import SqlSecondFactors
+from tollkeeper.storage.sessions import SqlSessions
+from tollkeeper.storage.sign_ups import SqlSignUps
 
 VENDORS: Mapping[str, Vendor] = {"openai": OpenAI(), "azure": Azure(), "anthropic": Anthropic(), "gemini": Gemini()}
 
@@ -65,6 +78,23 @@ def abuse_policy_of(settings: Settings) -> Policy:
     )
 
 
+def referral_terms_of(settings: Settings) -> Terms:
+    return Terms(
+        pending_days=settings.referral_pending_days,
+        cash_cap=micros_from_usd(Decimal(settings.referral_cash_cap_usd)),
+        gift_cap=quota_from_usd(Decimal(settings.gift_cap_usd)),
+    )
+
+
+def faucet_terms_of(settings: Settings) -> FaucetTerms:
+    return FaucetTerms(
+        amount=quota_from_usd(Decimal(settings.faucet_usd)),
+        days=settings.faucet_days,
+        per_network=settings.faucet_per_network,
+        per_day=settings.faucet_per_day,
+    )
+
+
 def nudges_of(settings: Settings) -> Nudges:
     return Nudges(places_of(settings.redis_url.reveal()).clients())
 
@@ -75,6 +105,27 @@ def peppers_of(settings: Settings) -> Peppers:
 
 def envelope_keys_of(settings: Settings) -> EnvelopeKeys:
     return EnvelopeKeys(keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32))
+
+
+def front_desk_of(settings: Settings, database: Database) -> FrontDesk:
+    peppers = peppers_of(settings)
+    return FrontDesk(
+        sign_ups=SqlSignUps(database),
+        logins=SqlLogins(database),
+        sessions=SqlSessions(database),
+        second_factors=SqlSecondFactors(database, envelope_keys_of(settings), peppers),
+        lockouts=SqlLockouts(database, peppers),
+        hashes=Argon2Hashes(),
+        peppers=peppers,
+        choose=secrets.choice,
+        issuer=settings.provider_domain,
+    )
+
+
+def mailer_of(settings: Settings) -> SmtpMailer | None:
+    if not settings.smtp_url:
+        return None
+    return SmtpMailer(route_of(settings.smtp_url.reveal()), sender=settings.mail_from)
 
 
 def upstream_of(settings: Settings) -> HttpUpstream:

@@ -9,11 +9,16 @@ from tollkeeper.cli import (
     books,
     calls,
     catalog,
+    codes,
     customers,
     demo,
     groups,
+    keys,
+    logins,
+    partner,
     process,
     providers,
+    top_ups,
 )
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
@@ -31,7 +36,22 @@ def version() -> None:
     say(__version__)
 
 
-for family in (process, customers, groups, catalog, providers, abuse, books, calls, demo):
+for family in (
+    process,
+    customers,
+    keys,
+    logins,
+    codes,
+    top_ups,
+    partner,
+    groups,
+    catalog,
+    providers,
+    abuse,
+    books,
+    calls,
+    demo,
+):
     family.register(app)
 
 
@@ -57,6 +77,8 @@ def in_words(problem: Exception) -> str:
         "first, and make the login of TOLLKEEPER_DATABASE_URL a member of the tollkeeper_* roles.",
         asyncpg.CheckViolationError: "Nothing was changed: a value is out of its range "
         f"({getattr(problem, 'constraint_name', '')}).",
+        asyncpg.LockNotAvailableError: "Others hold what was to be changed, and it was left as it is. Repeat the "
+        "command in a moment.",
         asyncpg.PostgresError: f"Nothing was changed: the database refused ({problem}).",
         OSError: f"{problem}. Is the database up, and is TOLLKEEPER_DATABASE_URL right?",
     }

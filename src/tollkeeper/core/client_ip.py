@@ -13,11 +13,13 @@ Network = IPv4Network | IPv6Network
 Ip = IPv4Address | IPv6Address
 
 PREFIX_V6 = 64
+# Of the networks that are IPv4 in IPv6 clothes.
+MAPPED_BITS = 96
 
 
 def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Raise ValueError with what to change."""
-    return tuple(ip_network(text) for text in texts)
+    return tuple(_undressed(ip_network(text)) for text in texts)
 
 
 def client_ip(peer: str, forwarded_for: Sequence[str], trusted: Sequence[Network]) -> Ip | None:
@@ -46,10 +48,11 @@ def read_ip(text: str) -> Ip | None:
         found = ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return _plain(found)
 
 
 def is_in(ip: Ip, networks: Sequence[Network]) -> bool:
+    ip = _plain(ip)
     return any(ip.version == network.version and ip in network for network in networks)
 
 
@@ -60,3 +63,14 @@ def written(ip: Ip | None) -> str:
     if isinstance(ip, IPv6Address):
         return str(ip_network((ip, PREFIX_V6), strict=False))
     return str(ip)
+
+
+def _plain(ip: Ip) -> Ip:
+    return (ip.ipv4_mapped or ip) if isinstance(ip, IPv6Address) else ip
+
+
+def _undressed(network: Network) -> Network:
+    first = _plain(network.network_address)
+    if isinstance(network, IPv6Network) and isinstance(first, IPv4Address) and network.prefixlen >= MAPPED_BITS:
+        return IPv4Network((first, network.prefixlen - MAPPED_BITS))
+    return network

@@ -5,7 +5,7 @@
     │                               InvalidParameter · UnsupportedParameter · CompressedBody · SlowBody ·
     │                               LoopDetected · ProviderRejected
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
-    ├── Forbidden             403   IpBanned · AccountDisabled · InsufficientQuota
+    ├── Forbidden             403   IpBanned · AccountDisabled · KeyNotForThisNetwork · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
     ├── NotFound              404   EndpointNotFound · AddressUnknown · ModelNotFound
     ├── MethodNotAllowed      405
@@ -182,6 +182,14 @@ class AccountDisabled(Forbidden):
     """The account of this key is disabled. Sending again will not help; write to support."""
 
     code = "account_disabled"
+
+
+class KeyNotForThisNetwork(Forbidden):
+    """This API key may not be used from this network. Sending again will not help: use it from a network that its owner
+    allowed, or let them allow this one in the console."""
+
+    code = "network_not_allowed"
+    should_retry = False
 
 
 class InsufficientQuota(Forbidden):

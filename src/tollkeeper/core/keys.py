@@ -14,7 +14,8 @@ from datetime import datetime
 
 import msgspec
 
-from tollkeeper.core.errors import AccountDisabled, KeyExpired, KeyRevoked
+from tollkeeper.core.client_ip import Ip, Network, is_in
+from tollkeeper.core.errors import AccountDisabled, KeyExpired, KeyNotForThisNetwork, KeyRevoked
 
 BASE_62 = string.digits + string.ascii_letters
 CHANCE_LENGTH = 48
@@ -34,6 +35,7 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     revoked: bool
     account_disabled: bool
     restricted_until: datetime | None = None
+    only_networks: tuple[Network, ...] | None = None
 
 
 class Peppers(msgspec.Struct, frozen=True):
@@ -67,11 +69,13 @@ def hint(key: str) -> str:
     return f"{key[:4]}…{key[-4:]}"
 
 
-def require_usable(record: KeyRecord, now: datetime) -> None:
-    """Raise the reason why a key that exists may not be used at `now`."""
+def require_usable(record: KeyRecord, now: datetime, client: Ip | None) -> None:
+    """Raise the reason why a key that exists may not be used at `now`, by that client."""
     if record.revoked:
         raise KeyRevoked
     if record.expires_at is not None and record.expires_at <= now:
         raise KeyExpired
     if record.account_disabled:
         raise AccountDisabled
+    if record.only_networks is not None and (client is None or not is_in(client, record.only_networks)):
+        raise KeyNotForThisNetwork

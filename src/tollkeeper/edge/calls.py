@@ -53,7 +53,7 @@ class Relayed(msgspec.Struct, frozen=True):
             lambda: self.read(kept, exchange),
             exchange.called_by,
         )
-        call.ip, call.limits_told = exchange.ip, exchange.limits_told
+        call.client, call.ip, call.limits_told = exchange.client, exchange.ip, exchange.limits_told
         call.let_go_of_body = kept.let_go
         stream = EventStream(
             exchange,

@@ -56,7 +56,7 @@ async def key_balance(exchange: Exchange, services: Services) -> Reply:
 async def deprecated_balance(exchange: Exchange, services: Services) -> Reply:
     """The older balance lookup: the key stands in the body, the answer speaks of that key."""
     body = await services.bodies.read(exchange, limit_bytes=KEY_BODY_BYTES)
-    caller = await admit_key(_key_in(body), services.relay.keys, services.relay.clock)
+    caller = await admit_key(_key_in(body), exchange.client, services.relay.keys, services.relay.clock)
     exchange.called_by(caller)
     await _pass_gate(exchange, caller, services)
     standing = await services.balances.standing(caller.key_id)
@@ -65,7 +65,7 @@ async def deprecated_balance(exchange: Exchange, services: Services) -> Reply:
 
 async def _caller_without_body(exchange: Exchange, services: Services) -> KeyRecord:
     relay = services.relay
-    caller = await admit(exchange.header(b"authorization"), relay.keys, relay.clock)
+    caller = await admit(exchange.header(b"authorization"), exchange.client, relay.keys, relay.clock)
     exchange.called_by(caller)
     services.bodies.refuse(exchange)
     return caller

@@ -1,5 +1,6 @@
 """Who is asking: turn credentials into the record of a key that may be used now."""
 
+from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import KeyMissing, KeyUnknown
 from tollkeeper.core.keys import KeyRecord, require_usable
 from tollkeeper.ports import Clock, Keys
@@ -7,17 +8,17 @@ from tollkeeper.ports import Clock, Keys
 SCHEME = "Bearer "
 
 
-async def admit(authorization: str | None, keys: Keys, clock: Clock) -> KeyRecord:
+async def admit(authorization: str | None, client: Ip | None, keys: Keys, clock: Clock) -> KeyRecord:
     """The caller behind an Authorization header."""
     if authorization is None or not authorization.startswith(SCHEME):
         raise KeyMissing
-    return await admit_key(authorization.removeprefix(SCHEME), keys, clock)
+    return await admit_key(authorization.removeprefix(SCHEME), client, keys, clock)
 
 
-async def admit_key(key: str, keys: Keys, clock: Clock) -> KeyRecord:
+async def admit_key(key: str, client: Ip | None, keys: Keys, clock: Clock) -> KeyRecord:
     """The caller behind a bare key."""
     record = await keys.find(key)
     if record is None:
         raise KeyUnknown
-    require_usable(record, clock.now())
+    require_usable(record, clock.now(), client)
     return record

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.charge import Ending
+from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits import Outcome
@@ -28,6 +29,7 @@ class Call:
         "address",
         "admitted",
         "authorization",
+        "client",
         "ended_as",
         "ip",
         "let_go_of_body",
@@ -54,7 +56,8 @@ class Call:
         # Told when the body is not needed any more.
         self.let_go_of_body: Callable[[], None] = lambda: None
         self.admitted = admitted
-        # From where it comes, as bans name it, and who is told how its rate limits stand.
+        # From where it comes, also as bans name it, and who is told how its rate limits stand.
+        self.client: Ip | None = None
         self.ip = ""
         self.limits_told: Callable[[Outcome], None] = lambda _: None
         # Its places in the windows of its limits, once it has them; and what it used of tokens beside its input.

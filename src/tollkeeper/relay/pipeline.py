@@ -48,7 +48,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
 async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator[AnyAnswer]:
     """Yield the answer to `call`; settle its bill when the block is left."""
     limits = relay.limits
-    caller = await admit(call.authorization, relay.keys, relay.clock)  # 401 403
+    caller = await admit(call.authorization, call.client, relay.keys, relay.clock)  # 401 403
     call.admitted(caller)
     shelf = await relay.catalog.shelf()
     rates = shelf.rates_of(caller)

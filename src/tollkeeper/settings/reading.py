@@ -25,6 +25,7 @@ PREFIX = "TOLLKEEPER_"
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
 SEVERAL_SERVERS = re.compile(r"rediss?\+(sentinel|cluster)://(?:[^/]*@)?([^/]*)(/?.*)")
 HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+SENDER_FORM = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>@\r\n]+ <[^<>@\s]+@[^<>@\s]+>")
 
 
 class BadSettings(ValueError):
@@ -50,7 +51,7 @@ def load(environment: Mapping[str, str]) -> Settings:
     if problems:
         raise BadSettings("\n".join(problems))
     settings = Settings(**values)
-    problems = _check_hosts(settings) + _check_proxies(settings)
+    problems = _check_hosts(settings) + _check_proxies(settings) + _check_mail(settings)
     if problems:
         raise BadSettings("\n".join(problems))
     return settings
@@ -109,6 +110,8 @@ def _secret(name: str, value: str) -> Secret:
         _check_address(value, ("postgresql://", "postgres://"))
     if name == "redis_url":
         _check_redis(value)
+    if name == "smtp_url" and value:
+        _check_address(value, ("smtp://", "smtps://"))
     if name == "egress_proxy" and value:
         _check_address(value, ("http://", "https://"))
     return Secret(value)
@@ -158,6 +161,12 @@ def _check_proxies(settings: Settings) -> list[str]:
         read_networks(settings.trusted_proxies)
     except ValueError as problem:
         return [f"{PREFIX}TRUSTED_PROXIES: {problem}. {description('trusted_proxies')}"]
+    return []
+
+
+def _check_mail(settings: Settings) -> list[str]:
+    if settings.smtp_url and not SENDER_FORM.fullmatch(settings.mail_from):
+        return [f"{PREFIX}MAIL_FROM must name a sender where {PREFIX}SMTP_URL is set. {description('mail_from')}"]
     return []
 
 

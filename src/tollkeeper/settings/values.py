@@ -8,6 +8,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+# More than nothing, to the micro-USD.
+USD_FORM = r"^(?!0*\.?0*$)[0-9]{1,6}(\.[0-9]{1,6})?$"
+
 
 class Secret(str):
     """Text that must not be shown: prints, formats and logs as dots."""
@@ -118,6 +121,32 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=100, description="What a restricted account has of its standard rate; it has no peak.")
     ] = 50
 
+    referral_pending_days: Annotated[
+        int, Meta(ge=0, le=366, description="Days until an inviter's cash can be withdrawn.")
+    ] = 14
+    referral_cash_cap_usd: Annotated[
+        str, Meta(pattern=USD_FORM, description="Cash that an account can earn by invitations in a calendar month.")
+    ] = "500"
+    gift_cap_usd: Annotated[
+        str, Meta(pattern=USD_FORM, description="Quota that an account can get by gift codes in a calendar month.")
+    ] = "100"
+    faucet_usd: Annotated[str, Meta(pattern=USD_FORM, description="Quota of a key from the faucet.")] = "1.00"
+    faucet_days: Annotated[
+        int, Meta(ge=1, le=3660, description="Days until a key from the faucet, and its quota, expire.")
+    ] = 30
+    faucet_per_network: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Keys that the faucet gives to one network (IPv4 /24, IPv6 /64) in 24 hours; ten times as many "
+            "to an IPv6 /48.",
+        ),
+    ] = 10
+    faucet_per_day: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Keys that the faucet gives to everybody together in 24 hours.")
+    ] = 1_000
+
     cut_seconds: Annotated[
         float,
         Meta(gt=0, description="When calls that are not streamed are cut on the main address, with 524."),
@@ -146,6 +175,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     provider_certificates: Annotated[
         str,
         Meta(description="PEM file with certificates to trust at providers, beside the usual ones: for a private CA."),
+    ] = ""
+
+    smtp_url: Annotated[
+        Secret,
+        Meta(
+            description="Mail server: smtp://user:password@host:587 (with STARTTLS, unless it is this machine) or "
+            "smtps://user:password@host:465. None: mails wait, are not sent, and the log says so."
+        ),
+    ] = Secret("")
+    mail_from: Annotated[str, Meta(description="Sender of mails: name@example.com, or Name <name@example.com>.")] = ""
+    console_url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^\\s?#]+)?$",
+            description="Where people find the console: https://console.example.com. Links in mails lead there.",
+        ),
     ] = ""
 
     database_connections: Annotated[

@@ -7,7 +7,9 @@ import asyncpg
 from tollkeeper.core.balance import Standing
 from tollkeeper.ports import Credit, Credited, NotOnFile
 from tollkeeper.storage.audit import audit
+from tollkeeper.storage.changes import Nudges
 from tollkeeper.storage.database import Database
+from tollkeeper.storage.sessions import REVOKE_ALL
 from tollkeeper.storage.treasury import take_in
 
 STANDING = """
@@ -22,6 +24,10 @@ left join lot l on l.account_id = k.account_id and l.expires_at > ledger_now() a
 where k.id = $1
 group by k.id, b.account_id, kb.key_id
 """
+# Locked before sessions are looked for: whoever signs in meanwhile comes before, and is signed out, or is refused.
+IS_DISABLED = "select disabled_at is not null from account where id = $1 for no key update"
+DISABLE = "update account set disabled_at = ledger_now() where id = $1"
+ENABLE = "update account set disabled_at = null where id = $1"
 
 
 class SqlBalances:
@@ -40,10 +46,11 @@ class SqlBalances:
 
 
 class SqlAccountDesk:
-    """The `AccountDesk` port: opens accounts and takes quota in, on the record."""
+    """The `AccountDesk` port: opens, disables and enables accounts and takes quota in, on the record."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, nudges: Nudges) -> None:
         self._database = database
+        self._nudges = nudges
 
     async def create(self, name: str, group: str, *, actor: str) -> int:
         async with self._database.transaction() as connection:
@@ -63,3 +70,30 @@ class SqlAccountDesk:
                 detail = {"amount": credit.amount, "source": credit.source, "source_id": credit.source_id}
                 await audit(connection, actor, "account.credit", f"account:{credit.account_id}", detail)
         return credited
+
+    async def disable(self, account_id: int, reason: str, *, actor: str) -> bool:
+        async with self._database.transaction() as connection:
+            if await _is_disabled(connection, account_id):
+                return False
+            await connection.execute(DISABLE, account_id)
+            ended = len(await connection.fetch(REVOKE_ALL, account_id, None))
+            detail = {"reason": reason, "sessions": ended}
+            await audit(connection, actor, "account.disable", f"account:{account_id}", detail)
+        await self._nudges.send()
+        return True
+
+    async def enable(self, account_id: int, reason: str, *, actor: str) -> bool:
+        async with self._database.transaction() as connection:
+            if not await _is_disabled(connection, account_id):
+                return False
+            await connection.execute(ENABLE, account_id)
+            await audit(connection, actor, "account.enable", f"account:{account_id}", {"reason": reason})
+        await self._nudges.send()
+        return True
+
+
+async def _is_disabled(connection: asyncpg.Connection, account_id: int) -> bool:
+    disabled: bool | None = await connection.fetchval(IS_DISABLED, account_id)
+    if disabled is None:
+        raise NotOnFile(f"There is no account {account_id}.")
+    return disabled

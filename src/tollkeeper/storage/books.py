@@ -91,6 +91,58 @@ INVARIANTS: Mapping[str, str] = {
         select format('lot %s of account %s: bound to key %s of account %s', l.id, l.account_id, k.id,
                       k.account_id) as finding
         from lot l join api_key k on k.id = l.key_id where k.account_id <> l.account_id""",
+    "I11 cash granted = pending + available + paid + revoked": """
+        select format('account %s: granted %s, but pending %s + available %s + paid %s + revoked %s', account_id,
+                      e.granted, coalesce(r.pending, 0), coalesce(r.ripe, 0) - coalesce(w.paid, 0), e.paid, e.revoked)
+                   as finding
+        from (select account_id, coalesce(sum(usd_micros) filter (where kind = 'granted'), 0) as granted,
+                     coalesce(sum(usd_micros) filter (where kind = 'paid'), 0) as paid,
+                     coalesce(sum(usd_micros) filter (where kind = 'revoked'), 0) as revoked
+              from cash_entry group by 1) e
+        -- What is there to be had, by the rewards and the withdrawals themselves. What was written off stays granted.
+        full join (select account_id, sum(amount) filter (where revoked_at is null and available_at > ledger_now())
+                              as pending,
+                          sum(amount - coalesce(taken_back, 0))
+                              filter (where revoked_at is not null or available_at <= ledger_now()) as ripe
+                   from reward where kind = 'referral_cash' group by 1) r using (account_id)
+        full join (select account_id, sum(usd_micros) as paid from withdrawal where state = 'paid' group by 1) w
+            using (account_id)
+        where coalesce(e.granted, 0) <> coalesce(r.pending, 0) + coalesce(r.ripe, 0) - coalesce(w.paid, 0)
+                                        + coalesce(e.paid, 0) + coalesce(e.revoked, 0)
+           or coalesce(e.paid, 0) <> coalesce(w.paid, 0)""",
+    "I11 every cash entry is a reward's or a withdrawal's, of that account and amount": """
+        select format('cash entry %s of account %s: %s %s', c.id, c.account_id, c.kind, c.usd_micros) as finding
+        from cash_entry c left join reward r on r.id = c.reward_id left join withdrawal w on w.id = c.withdrawal_id
+        where c.account_id is distinct from coalesce(r.account_id, w.account_id)
+           or c.usd_micros is distinct from
+              case c.kind when 'granted' then r.amount when 'revoked' then r.taken_back else w.usd_micros end""",
+    "I12 every redeemed code is one top-up and one lot, and every gift one lot": """
+        select format('code %s: redeemed by account %s, top-up %s', c.id, c.redeemed_by, t.id) as finding
+        from redemption_code c
+        join redemption_batch b on b.id = c.batch_id
+        full join top_up t on t.code_id = c.id
+        left join lot l on l.id = t.lot_id
+        where (c.redeemed_at is not null or t.id is not null)
+          and (c.redeemed_by, c.top_up_id, b.quota, 'redemption', c.id::text, t.quota, t.account_id) is distinct from
+              (t.account_id, t.id, t.quota, l.source, l.source_id, l.granted, l.account_id)
+        union all
+        select format('reward %s of account %s: %s of %s, lot %s', r.id, r.account_id, r.kind, r.amount, r.lot_id)
+        from reward r left join lot l on l.id = r.lot_id
+        where r.lot_id is not null
+          and (r.account_id, r.amount, 'gift') is distinct from (l.account_id, l.granted, l.source)
+        union all
+        select format('lot %s of account %s: a %s that nobody was given', l.id, l.account_id, l.source)
+        from lot l
+        where l.source = 'redemption' and not exists (select from top_up t where t.lot_id = l.id)
+           or l.source = 'gift' and not exists (select from reward r where r.lot_id = l.id)
+           or l.source = 'faucet' and not exists (select from faucet_grant f where f.lot_id = l.id)""",
+    "I13 of a top-up that was taken back, the lot is closed and every reward is revoked": """
+        select format('top-up %s of account %s: lot %s is open', t.id, t.account_id, l.id) as finding
+        from top_up_revocation v join top_up t on t.id = v.top_up_id join lot l on l.id = t.lot_id
+        where l.closed_at is null
+        union all
+        select format('top-up %s: reward %s of account %s is not revoked', v.top_up_id, r.id, r.account_id)
+        from top_up_revocation v join reward r on r.top_up_id = v.top_up_id where r.revoked_at is null""",
     "every account has its books": """
         select format('account %s', a.id) as finding
         from account a left join account_books b on b.account_id = a.id where b.account_id is null""",

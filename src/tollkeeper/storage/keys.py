@@ -12,28 +12,18 @@ from collections.abc import Sequence
 import asyncpg
 
 from tollkeeper.core.keys import KeyRecord, Peppers, has_key_form
-from tollkeeper.ports import NewKey, NotOnFile
 from tollkeeper.storage.ask_once import AskOnce
-from tollkeeper.storage.audit import audit
-from tollkeeper.storage.changes import FORGET_ALL, Change, Changes, Nudges
+from tollkeeper.storage.changes import FORGET_ALL, Change, Changes
 from tollkeeper.storage.database import Database
 
 FIND = """
 select k.id, k.account_id, a.group_name, k.only_models, k.expires_at, k.revoked_at is not null as revoked,
-       a.disabled_at is not null as account_disabled, a.restricted_until
+       a.disabled_at is not null as account_disabled, a.restricted_until, k.only_networks,
+       case when k.digest <> all ($1) then k.former_until end as former_until
 from api_key k join account a on a.id = k.account_id
-where k.digest = any($1)
-"""
-
-CREATE = """
-insert into api_key (account_id, name, pepper_version, digest, hint, quota, only_models, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning id
-"""
-
-UNKNOWN_MODEL = "select named from unnest($1::text[]) named where not exists (select from model where id = named)"
-
-REVOKE = """
-update api_key set revoked_at = ledger_now() where id = $1 and revoked_at is null returning id
+where k.digest = any ($1)
+-- For a day it is said that the text has expired; then nobody knows it any more.
+   or (k.former_digest = any ($1) and k.former_until > ledger_now() - interval '1 day')
 """
 
 
@@ -46,7 +36,7 @@ class SqlKeys:
         self._peppers = peppers
         self._snapshots_most = snapshots_most
         self._snapshots: OrderedDict[bytes, KeyRecord] = OrderedDict()
-        self._by_key: dict[int, bytes] = {}
+        self._by_key: dict[int, set[bytes]] = {}
         self._by_account: dict[int, set[bytes]] = {}
         self._changes_heard = 0
         self._lookups: AskOnce[KeyRecord | None] = AskOnce()
@@ -75,7 +65,7 @@ class SqlKeys:
 
     def _file(self, digest: bytes, record: KeyRecord) -> None:
         self._snapshots[digest] = record
-        self._by_key[record.key_id] = digest
+        self._by_key.setdefault(record.key_id, set()).add(digest)
         self._by_account.setdefault(record.account_id, set()).add(digest)
         if len(self._snapshots) > self._snapshots_most:
             self._drop(next(iter(self._snapshots)))
@@ -84,64 +74,23 @@ class SqlKeys:
         record = self._snapshots.pop(digest, None)
         if record is None:
             return
-        self._by_key.pop(record.key_id, None)
-        of_account = self._by_account.get(record.account_id, set())
-        of_account.discard(digest)
-        if not of_account:
-            self._by_account.pop(record.account_id, None)
+        for filed, number in ((self._by_key, record.key_id), (self._by_account, record.account_id)):
+            digests = filed.get(number, set())
+            digests.discard(digest)
+            if not digests:
+                filed.pop(number, None)
 
     def _hear(self, change: Change) -> None:
         self._changes_heard += 1
         self._lookups.forget_all()
         if change is FORGET_ALL:
-            for filed in (self._snapshots, self._by_key, self._by_account):
-                filed.clear()
-        elif change.kind == "key" and change.subject in self._by_key:
-            self._drop(self._by_key[change.subject])
-        elif change.kind == "account":
-            for digest in list(self._by_account.get(change.subject, ())):
-                self._drop(digest)
-
-
-class SqlKeyDesk:
-    """The `KeyDesk` port: makes and revokes keys, on the record."""
-
-    def __init__(self, database: Database, nudges: Nudges) -> None:
-        self._database = database
-        self._nudges = nudges
-
-    async def create(self, key: NewKey, *, actor: str) -> int:
-        async with self._database.transaction() as connection:
-            try:
-                key_id: int = await connection.fetchval(
-                    CREATE,
-                    key.account_id,
-                    key.name,
-                    key.pepper_version,
-                    key.digest,
-                    key.hint,
-                    key.quota,
-                    None if key.only_models is None else sorted(key.only_models),
-                    key.expires_at,
-                )
-            except asyncpg.ForeignKeyViolationError:
-                raise NotOnFile(f"There is no account {key.account_id}.") from None
-            unknown = await connection.fetchval(UNKNOWN_MODEL, list(key.only_models or ()))
-            if unknown is not None:
-                raise NotOnFile(f"There is no model '{unknown}'.")
-            detail = {"account": key.account_id, "name": key.name, "quota": key.quota}
-            await audit(connection, actor, "key.create", f"key:{key_id}", detail)
-        return key_id
-
-    async def revoke(self, key_id: int, *, actor: str) -> bool:
-        async with self._database.transaction() as connection:
-            if not await connection.fetchval("select true from api_key where id = $1", key_id):
-                raise NotOnFile(f"There is no key {key_id}.")
-            revoked = await connection.fetchval(REVOKE, key_id) is not None
-            if revoked:
-                await audit(connection, actor, "key.revoke", f"key:{key_id}", {})
-        await self._nudges.send()
-        return revoked
+            self._snapshots.clear()
+            self._by_key.clear()
+            self._by_account.clear()
+            return
+        filed = {"key": self._by_key, "account": self._by_account}.get(change.kind, {})
+        for digest in list(filed.get(change.subject, ())):
+            self._drop(digest)
 
 
 def _record(row: asyncpg.Record) -> KeyRecord:
@@ -150,8 +99,10 @@ def _record(row: asyncpg.Record) -> KeyRecord:
         account_id=row["account_id"],
         group=row["group_name"],
         only_models=None if row["only_models"] is None else frozenset(row["only_models"]),
-        expires_at=row["expires_at"],
+        # The text from before a rotation ends like a key that expires.
+        expires_at=min(filter(None, (row["expires_at"], row["former_until"])), default=None),
         revoked=row["revoked"],
         account_disabled=row["account_disabled"],
         restricted_until=row["restricted_until"],
+        only_networks=None if row["only_networks"] is None else tuple(row["only_networks"]),
     )

@@ -10,11 +10,14 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(database_url: str) -> None:
-    """Apply every migration that the database lacks. Blocks; run it outside an event loop."""
+    """Apply every migration that the database lacks, each in a transaction of its own: none holds the locks of another.
+    Blocks; run it outside an event loop."""
     config = _config()
     # ConfigParser reads % as interpolation, and URLs have percent-escapes.
     config.set_main_option("sqlalchemy.url", database_url.replace("%", "%%"))
-    command.upgrade(config, "head")
+    for script in reversed(list(ScriptDirectory.from_config(config).walk_revisions())):
+        # Nothing is done for one that is there.
+        command.upgrade(config, script.revision)
 
 
 def newest_revision() -> str:

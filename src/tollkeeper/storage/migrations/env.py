@@ -1,4 +1,6 @@
-"""Alembic's entry: bring one database to the newest schema, in one transaction, one migrator at a time.
+"""Alembic's entry: bring one database to a revision, in one transaction, one migrator at a time.
+
+A lock that calls hold is not waited for long: whoever asks after a migration that waits must wait as well.
 
 Everything is made by the role `tollkeeper_migrations`, so that functions which run as their owner never run as the
 login that happened to migrate, be it a superuser.
@@ -13,6 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 LOCK = "tollkeeper.migrate"
+LOCK_SECONDS = 5
 
 # Roles belong to the whole cluster: another database, or its administrator, may have made them already.
 ROLES = """
@@ -40,6 +43,7 @@ def migrate(connection: Connection) -> None:
     context.configure(connection=connection, version_table_schema="tollkeeper")
     with context.begin_transaction():
         connection.execute(text("select pg_advisory_xact_lock(hashtext(:lock))"), {"lock": LOCK})
+        connection.execute(text(f"set local lock_timeout = '{LOCK_SECONDS}s'"))
         connection.exec_driver_sql(ROLES)
         connection.execute(text("create schema if not exists tollkeeper authorization tollkeeper_migrations"))
         connection.execute(text("set local role tollkeeper_migrations"))

@@ -1,0 +1,10 @@
+"""Reasons: whatever is decided about others' money says why, on the record."""
+
+REASON_CHARACTERS_MOST = 500
+
+
+def checked_reason(text: str) -> str:
+    reason = text.strip()
+    if not 1 <= len(reason) <= REASON_CHARACTERS_MOST:
+        raise ValueError(f"Say why in 1 to {REASON_CHARACTERS_MOST} characters. Nothing was done.")
+    return reason
