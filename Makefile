@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 SIZE ?= small
+# Two test processes, each with stores of its own: most tests wait for something most of the time.
+AT_ONCE ?= --numprocesses 2 --dist loadfile
 BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml
@@ -40,10 +42,10 @@ check:  ## Everything a change must pass: format, lint, types, layers, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.reference --check
-	$(BIN)/pytest
+	$(BIN)/pytest $(AT_ONCE)
 
 test:  ## The tests alone
-	$(BIN)/pytest
+	$(BIN)/pytest $(AT_ONCE)
 
 docs:  ## Write the generated reference pages anew
 	$(BIN)/python -m tools.reference

@@ -64,7 +64,7 @@ ASKING: dict[str, object] = {
 }
 TABLE = [
     pytest.param(name, vendor, id=f"{name}, {vendor}")
-    for name in FIELDS.keys() - {"model", "messages"}
+    for name in sorted(FIELDS.keys() - {"model", "messages"})
     for vendor in FORMS
 ]
 
