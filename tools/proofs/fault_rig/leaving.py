@@ -107,8 +107,9 @@ def _judged(manner: Manner, evidence: Evidence) -> Verdict:
     if evidence.heard.left_at is None:
         # The answer came to its end before it was time to leave.
         return judge(evidence, f"not left {manner.name}", COMPLETE)
-    if evidence.order.leaving and evidence.order.leaving.by_reset and not (evidence.receipts or evidence.truths):
-        # A reset discards what the gateway has not read yet: it never heard of this call.
+    if not (evidence.receipts or evidence.truths or evidence.entered):
+        # The gateway never heard of this call (a reset discards what is not read yet), or its caller was gone before
+        # any quota was held for it: nothing was spent.
         return Verdict(name=manner.name, problems=(), unbilled=False, hung=False, diff=0)
     if manner.closes_upstream and not evidence.truths:
         return _judged_unseen(manner, evidence)
