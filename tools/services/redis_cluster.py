@@ -44,5 +44,5 @@ class RedisCluster:
 
 
 def _knows_all(master: Redis) -> bool:
-    told = str(master.ask("CLUSTER", "INFO"))
+    told = master.ask("CLUSTER", "INFO")
     return "cluster_state:ok" in told and f"cluster_known_nodes:{MASTERS}" in told

@@ -36,12 +36,12 @@ class Sentinel(Redis):
         return ["redis-server", str(self.folder / "sentinel.conf"), "--sentinel"]
 
     def master_port(self) -> int:
-        [_, port] = _words(self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE))
+        [_, port] = self.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
         return int(port)
 
     def knows_all(self) -> bool:
-        told = self.ask("SENTINEL", "MASTER", SERVICE)
-        assert isinstance(told, dict), told
+        answer = self.ask("SENTINEL", "MASTER", SERVICE)
+        told = dict(zip(answer[::2], answer[1::2], strict=True))
         return bool(told["num-slaves"] == "1" and told["num-other-sentinels"] == str(SENTINELS - 1))
 
 
@@ -57,7 +57,7 @@ class RedisSentinel:
             stack.enter_context(self.master)
             stack.enter_context(self.replica)
             # Sentinels ask a master for its replicas every ten seconds, the first time at once.
-            wait_until(lambda: _words(self.replica.ask("ROLE"))[3] == "connected")
+            wait_until(lambda: self.replica.ask("ROLE")[3] == "connected")
             for sentinel in self.sentinels:
                 stack.enter_context(sentinel)
             wait_until(lambda: all(sentinel.knows_all() for sentinel in self.sentinels))
@@ -82,9 +82,4 @@ class RedisSentinel:
 
     def _has_failed_over(self) -> bool:
         named = {sentinel.master_port() for sentinel in self.sentinels}
-        return named == {self.replica.port} and _words(self.replica.ask("ROLE"))[0] == "master"
-
-
-def _words(answer: object) -> list[str]:
-    assert isinstance(answer, list | tuple), answer
-    return [str(word) for word in answer]
+        return named == {self.replica.port} and self.replica.ask("ROLE")[0] == "master"
