@@ -55,6 +55,8 @@ def test_lists_are_written_with_commas() -> None:
         ("SMTP_URL", "mail.example", "must begin with smtp://"),
         ("SMTP_URL", "smtp://user:hunter2@mail.example", "MAIL_FROM must name a sender"),
         ("CONSOLE_URL", "console.example", "TOLLKEEPER_CONSOLE_URL"),
+        ("LOG_SITE", "/var/logs", "TOLLKEEPER_LOG_SITE"),
+        ("LOG_SITE", "s3://bucket/logs", "LOG_SITE_KEY_ID and TOLLKEEPER_LOG_SITE_SECRET must be set"),
     ],
 )
 def test_a_bad_value_is_told_with_what_to_change(name: str, value: str, told: str) -> None:

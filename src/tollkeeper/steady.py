@@ -1,26 +1,31 @@
-"""Work that must go on: what fails is told by kind and place, and tried again at its next turn."""
+"""Work that must go on: what fails is told, by kind and place or in its own words, and tried again at its next turn."""
 
 import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable
 
-from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.core.errors import ForOperators, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
 
 async def survive(name: str, step: Callable[[], Awaitable[object]]) -> bool:
     """Run one step; whether it succeeded. Nothing but cancellation ends the work that calls this again and again."""
+    return (await tried(name, step))[0]
+
+
+async def tried(name: str, step: Callable[[], Awaitable[object]]) -> tuple[bool, object]:
+    """Likewise; and what the step returned or, in words, why it failed."""
     try:
-        await step()
+        return True, await step()
     except StoreUnavailable:
         log.warning("%s waits: a store is out of reach", name)
+        return False, "a store was out of reach"
     except Exception as problem:  # Whatever it is, the next turn may go well.
-        log.error("%s failed: %s", name, without_content(problem))
-    else:
-        return True
-    return False
+        told = (str(problem) if isinstance(problem, ForOperators) else "") or without_content(problem)
+        log.error("%s failed: %s", name, told)
+        return False, told
 
 
 async def happens(event: asyncio.Event, within_seconds: float) -> bool:

@@ -33,7 +33,7 @@ def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] =
     async def send(message: MutableMapping[str, object]) -> None:
         raise AssertionError(message)
 
-    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, send)
+    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, send, 0)
 
 
 def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:

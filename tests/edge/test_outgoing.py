@@ -43,7 +43,7 @@ async def nothing_more() -> MutableMapping[str, Any]:
 
 def a_stream(client: Client, *, keep_alive_seconds: float = 0.02, stuck_seconds: float = 60) -> EventStream:
     scope = {"method": "POST", "path": "/", "headers": []}
-    exchange = Exchange(scope, nothing_more, client.send)
+    exchange = Exchange(scope, nothing_more, client.send, 0)
     return EventStream(exchange, keep_alive_seconds=keep_alive_seconds, stuck_seconds=stuck_seconds)
 
 

@@ -138,3 +138,16 @@ async def test_the_feed_keeps_an_hour(customers: Customers, owner: asyncpg.Conne
     await customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor="test")
     await database.row("select trim_changes()")
     assert await owner.fetchval("select count(*) from change where kind = 'key'") == 1
+
+
+async def test_ids_go_by_the_databases_clock(heard: tuple[Changes, list[Change]], owner: asyncpg.Connection) -> None:
+    changes, _ = heard
+    fresh = Changes(changes._database)
+    here = fresh.unix_milliseconds()
+    await owner.execute(
+        "create or replace function ledger_now() returns timestamptz language sql stable parallel safe"
+        " return now() + interval '30 days'"
+    )
+    await fresh.look()
+    ahead = timedelta(milliseconds=fresh.unix_milliseconds() - here)
+    assert timedelta(days=30) - timedelta(seconds=5) < ahead < timedelta(days=30, minutes=5)

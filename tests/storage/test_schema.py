@@ -27,6 +27,13 @@ HISTORY_BY_HAND = [
     "insert into audit values (1, now(), '', '', '', '{}', '')",
     "update price set model_multiplier = 0",
     "delete from price",
+    "insert into price (model_id, model_multiplier) values ('m', 1)",
+    "update price set withdrawn_at = null",
+    "update notice set at = now()",
+    "delete from notice",
+    "insert into notice (account_id, kind, subject) values (1, 'price_change', 1)",
+    "update price_announcement set done_at = now()",
+    "update notice_cursor set up_to = now()",
     "delete from change",
     "update top_up set quota = 1",
     "delete from top_up",
@@ -48,6 +55,12 @@ HISTORY_BY_HAND = [
     "select take_code(1, '', null, 1, 1, 1, 1, 1, '')",
     "select reward_cash(1, 1, 1, 1, 1)",
     "select take_lot_back(1, true)",
+    "delete from usage",
+    "update usage set charged = 0",
+    "delete from usage_day",
+    "update usage_horizon set id = gen_random_uuid()",
+    "insert into usage_recounted values (now(), now())",
+    "insert into usage_dropped values (now(), 'mine')",
 ]
 GATEWAY_OVERREACH = [
     "update api_key set revoked_at = null",
@@ -80,6 +93,9 @@ GATEWAY_OVERREACH = [
     "select withdraw(1, 1, '', '')",
     "select revoke_top_up(1, false, '', '')",
     "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
+    "select enter_price('m', '', 1, 1, 1, null, interval '0', null, '')",
+    "select withdraw_price(1, 'mine', 'me')",
+    "select announce_prices(1)",
 ]
 CONSOLE_OVERREACH = [
     "update api_key set account_id = 2",
@@ -99,6 +115,9 @@ CONSOLE_OVERREACH = [
     "delete from login",
     "update session set expires_at = now()",
     "insert into mail_token (digest, purpose) values ('', 'verify')",
+    "select drop_usage_day('2026-01-01', 0, 'mine')",
+    "select add_up_usage(1)",
+    "select recount_usage_day('2026-01-01', 0, 1)",
 ]
 WORKER_OVERREACH = [
     "update ban set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
@@ -115,6 +134,8 @@ WORKER_OVERREACH = [
     "update login set role = 'operator'",
     "insert into session (digest, account_id, expires_at, ip, agent) values ('', 1, now(), '', '')",
     "delete from login",
+    "select enter_price('m', '', 1, 1, 1, null, interval '0', null, '')",
+    "insert into outbox (kind, email) values ('reset', 'anybody@example.com')",
 ]
 
 
@@ -230,7 +251,6 @@ console INSERT account_group
 console INSERT lockout
 console INSERT model
 console INSERT outbox
-console INSERT price
 console INSERT provider_account
 console INSERT recovery_code
 console INSERT session
@@ -348,6 +368,7 @@ console ban_ip
 console cash_standing
 console credit
 console decide_withdrawal
+console enter_price
 console export_codes
 console extend_lot
 console grant_faucet
@@ -362,6 +383,7 @@ console revoke_top_up
 console rotate_key
 console uuid_floor
 console withdraw
+console withdraw_price
 gateway ban_ip
 gateway checkpoint_batch
 gateway hold_batch
@@ -370,6 +392,7 @@ gateway note_peak
 gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
+worker announce_prices
 worker append_audit
 worker audit_hash
 worker ban_ip
@@ -377,13 +400,25 @@ worker checkpoint_batch
 worker close_lots
 worker credit
 worker drop_old_holds
+worker drop_usage_day
+worker add_up_usage
+worker recount_usage_day
+worker usage_day_is_closed
+worker usage_days
+worker usage_days_to_recount
 worker extend_lot
 worker fence_workers
+worker hold_jobs
+worker begin_job
+worker end_job
+worker release_jobs
 worker hold_batch
 worker ledger_now
 worker lift_suspension
 worker make_partition
 worker missing_partitions
+worker notice_expiring
+worker notice_low_balances
 worker restrict_account
 worker revoke_lot
 worker settle_batch

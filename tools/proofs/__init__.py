@@ -22,6 +22,13 @@ def judges_timings(chosen_size: str) -> bool:
     return chosen_size == "full" or "CI" not in os.environ
 
 
+def seed() -> int:
+    """Of this run's chance: another each time, or the one asked for."""
+    chosen = int(os.environ.get("SEED", "0")) or int.from_bytes(os.urandom(3))
+    say(f"seed {chosen} (repeat with SEED={chosen})")
+    return chosen
+
+
 def names() -> list[str]:
     """Every proof there is."""
     return sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py"))

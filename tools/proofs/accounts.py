@@ -5,7 +5,6 @@ some months, and gets no more than its caps. Then every reward is revoked, spent
 are compared with numbers that were reckoned by hand.
 """
 
-import os
 import random
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import msgspec
 import uvloop
 
 from tools.node import fresh_secrets, tollkeeper
-from tools.proofs import conclude, say, size
+from tools.proofs import conclude, say, seed, size
 from tools.proofs.accounts_rig import races
 from tools.proofs.accounts_rig.cases import Cases
 from tools.proofs.accounts_rig.revocation import revoke_everything
@@ -46,8 +45,7 @@ SIZES = {
 
 def main() -> int:
     asked = SIZES[size()]
-    seed = int(os.environ.get("SEED", "0")) or int.from_bytes(os.urandom(3))
-    say(f"seed {seed} (repeat with SEED={seed})")
+    chosen_seed = seed()
     with ExitStack() as stack:
         postgres, redis = stack.enter_context(Postgres()), stack.enter_context(Redis())
         urls = [migrated(uvloop.run(fresh_database(postgres.url, name))) for name in ("races", "ring", "cases")]
@@ -57,7 +55,7 @@ def main() -> int:
         exact_races = uvloop.run(races.run(racing, rounds=asked.race_rounds, at_once=asked.at_once))
         say(f"races took {monotonic() - began:.0f} s")
         began = monotonic()
-        ring_ok, restored, before = uvloop.run(live_as_a_ring(ringing, redis.url, asked, random.Random(seed)))
+        ring_ok, restored, before = uvloop.run(live_as_a_ring(ringing, redis.url, asked, random.Random(chosen_seed)))
         say(f"the ring took {monotonic() - began:.0f} s")
         cases = uvloop.run(compare_cases(reckoning))
         clean = {url: books_are_clean(url, redis.url) for url in urls}

@@ -4,7 +4,6 @@ F6: an upstream that is late, breaks off, lies or talks nonsense. F9: the cut of
 callers who leave at a random byte. A node with two workers, stores of its own, and a simulator that keeps the truth.
 """
 
-import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 
 from tools.node import Node, tollkeeper
-from tools.proofs import conclude, judges_timings, say, size
+from tools.proofs import conclude, judges_timings, say, seed, size
 from tools.proofs.fault_rig import cut, leaving, upstream_faults
 from tools.proofs.fault_rig.caller import Heard, Order
 from tools.proofs.fault_rig.descriptors import descriptors, wait_until_back
@@ -68,9 +67,7 @@ class Found(msgspec.Struct):
 def main() -> int:
     chosen = size()
     asked = SIZES[chosen]
-    seed = int(os.environ.get("SEED", "0")) or int.from_bytes(os.urandom(3))
-    say(f"seed {seed} (repeat with SEED={seed})")
-    chance = random.Random(seed)
+    chance = random.Random(seed())
     with ExitStack() as stack:
         rig = Rig(stack)
         counts = (WARM_UP, asked.f6.calls, asked.f9.calls, asked.f10.calls)

@@ -6,7 +6,6 @@ be caught. Speeds are measured beside the same SQL driven by pgbench.
 """
 
 import asyncio
-import os
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from contextlib import ExitStack
 import msgspec
 
 from tools.node import fresh_secrets, tollkeeper
-from tools.proofs import conclude, judges_timings, say, size
+from tools.proofs import conclude, judges_timings, say, seed, size
 from tools.proofs.ledger_rig import faults, ground, mutants, race, speed
 from tools.services import Postgres, Redis
 
@@ -41,8 +40,7 @@ SIZES = {
 def main() -> int:
     chosen = size()
     asked = SIZES[chosen]
-    seed = int(os.environ.get("SEED", "0")) or int.from_bytes(os.urandom(3))
-    say(f"seed {seed} (repeat with SEED={seed})")
+    chosen_seed = seed()
     with ExitStack() as stack:
         postgres = stack.enter_context(Postgres(durable=True, settings=SETTINGS))
         redis = stack.enter_context(Redis())
@@ -79,7 +77,7 @@ def main() -> int:
             "TOLLKEEPER_JOURNAL_FOLDER": tempfile.gettempdir(),
         }
         load = faults.Load(
-            calls=asked.calls, kills=asked.kills, hosts_lost=asked.hosts_lost, crashes=asked.crashes, seed=seed
+            calls=asked.calls, kills=asked.kills, hosts_lost=asked.hosts_lost, crashes=asked.crashes, seed=chosen_seed
         )
         found = asyncio.run(faults.run(postgres, loaded, settings, load))
         books = [tollkeeper(settings | {"TOLLKEEPER_DATABASE_URL": url}, "books", "check") for url in (loaded, racing)]

@@ -43,6 +43,7 @@ from tollkeeper.storage.changes import Changes
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.keys import SqlKeys
 from tollkeeper.storage.nodes import beat
+from tollkeeper.storage.price_list import SqlPriceList
 from tollkeeper.storage.provider_accounts import SqlProviderAccounts
 
 SIGNAL_CONNECTIONS = 2
@@ -82,7 +83,7 @@ def gateway(settings: Settings) -> App:
         gate=limits.gate,
         limits=time_limits_of(settings),
     )
-    services = services_of(settings, relay, SqlBalances(lookups))
+    services = services_of(settings, relay, SqlBalances(lookups), SqlPriceList(lookups, changes))
     stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
 
     def health() -> Health:

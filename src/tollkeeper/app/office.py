@@ -42,6 +42,8 @@ from tollkeeper.ports import (
 )
 from tollkeeper.ports.faucet import FaucetTerms
 from tollkeeper.ports.logins import SecondFactor
+from tollkeeper.ports.lots import LotDesk, Statements
+from tollkeeper.ports.prices import PriceDesk
 from tollkeeper.providers.trial import Finding
 from tollkeeper.settings import Settings
 from tollkeeper.storage.abuse_desk import SqlAbuseDesk
@@ -51,7 +53,9 @@ from tollkeeper.storage.database import Part
 from tollkeeper.storage.faucet import SqlFaucet
 from tollkeeper.storage.groups import SqlGroupDesk
 from tollkeeper.storage.key_desk import SqlKeyDesk
+from tollkeeper.storage.lot_desk import SqlLotDesk, SqlStatements
 from tollkeeper.storage.partner import SqlPartnerDesk
+from tollkeeper.storage.price_desk import SqlPriceDesk
 from tollkeeper.storage.provider_accounts import SqlSuspensions
 from tollkeeper.storage.provider_desk import SqlProviderDesk
 from tollkeeper.storage.redemption import SqlCodeDesk, SqlRedemptions
@@ -76,6 +80,9 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     faucet_terms: FaucetTerms
     front_desk: FrontDesk
     second_factor: SecondFactor
+    prices: PriceDesk
+    lots: LotDesk
+    statements: Statements
     test_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
     try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]
     key_maker: KeyMaker
@@ -112,6 +119,9 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
                 faucet_terms=faucet_terms_of(settings),
                 front_desk=front_desk,
                 second_factor=FrontDeskSecondFactor(front_desk),
+                prices=SqlPriceDesk(database, nudges),
+                lots=SqlLotDesk(database),
+                statements=SqlStatements(database),
                 test_key=partial(test_key, settings),
                 try_out=partial(trial_of, settings),
                 key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),

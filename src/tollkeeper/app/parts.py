@@ -17,6 +17,7 @@ from tollkeeper.core.money import quota_from_usd
 from tollkeeper.core.referral import Terms, micros_from_usd
 from tollkeeper.edge.body import BodyReader
 from tollkeeper.edge.endpoints import Services
+from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.ports import (
     Balances,
     ProviderAccount,
@@ -24,6 +25,7 @@ from tollkeeper.ports import (
     Vendor,
 )
 from tollkeeper.ports.faucet import FaucetTerms
+from tollkeeper.ports.prices import PriceList
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.providers.probe import key_is_accepted
@@ -158,10 +160,11 @@ def time_limits_of(settings: Settings) -> TimeLimits:
     )
 
 
-def services_of(settings: Settings, relay: Relay, balances: Balances) -> Services:
+def services_of(settings: Settings, relay: Relay, balances: Balances, prices: PriceList) -> Services:
     return Services(
         relay=relay,
         balances=balances,
+        prices=PricePages(prices, owner=settings.provider_domain),
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
         owned_by=settings.provider_domain,
         keep_alive_seconds=settings.keep_alive_seconds,

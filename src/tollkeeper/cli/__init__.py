@@ -13,12 +13,16 @@ from tollkeeper.cli import (
     customers,
     demo,
     groups,
+    jobs,
     keys,
     logins,
+    lots,
     partner,
+    prices,
     process,
     providers,
     top_ups,
+    usage,
 )
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
@@ -46,10 +50,14 @@ for family in (
     partner,
     groups,
     catalog,
+    prices,
+    lots,
     providers,
     abuse,
     books,
     calls,
+    usage,
+    jobs,
     demo,
 ):
     family.register(app)

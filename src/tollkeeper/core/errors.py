@@ -19,12 +19,17 @@
 Rules of this file
 1. The docstring of a refusal is its message: what happened, and what to do next.
 2. Only the edge turns refusals into HTTP. The reference page of errors is generated from here.
+3. What goes wrong beside the calls is for operators: `ForOperators`.
 """
 
 import inspect
 from typing import ClassVar
 
 PARAM_CHARACTERS_MOST = 100
+
+
+class ForOperators(Exception):
+    """Its message never quotes what a caller sent, so it is logged and kept as it is."""
 
 
 class GatewayError(Exception):

@@ -2,14 +2,17 @@
 
 Rules of this file
 1. Nothing that a stranger could choose stands in a mail: whoever signs another's e-mail up cannot make us say things.
-2. Each says what to do where one did not ask for it.
+2. Each says what to do where one did not ask for it, or why it was sent.
 3. The token stands behind `#`: browsers keep that to themselves, so it is in no server's log.
+4. An integer among the figures of a mail is an amount of quota, and is told in USD.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
+
+from tollkeeper.core.money import Quota, mills_remaining, usd_text
 
 NOT_ASKED = "If it was not you, ignore this mail: nothing happens without you."
 
@@ -21,6 +24,10 @@ class MailKind(StrEnum):
     PASSWORD_CHANGED = "password_changed"  # noqa: S105 (a kind of mail)
     SECOND_FACTOR_ON = "second_factor_on"
     SECOND_FACTOR_OFF = "second_factor_off"
+    PRICE_CHANGE = "price_change"
+    PRICE_WITHDRAWN = "price_withdrawn"
+    LOT_EXPIRING = "lot_expiring"
+    LOW_BALANCE = "low_balance"
 
 
 class Mail(msgspec.Struct, frozen=True):
@@ -68,11 +75,44 @@ WORDS: Mapping[MailKind, _Words] = {
         "Your account can now be signed in to with its password alone, and its other sessions were ended.\n\n"
         "If it was not you, change your password at once, and write to support.",
     ),
+    MailKind.PRICE_CHANGE: _Words(
+        "The price of {model} changes",
+        "{model} has another price from {from} UTC on. Its multipliers, until then and from then on:\n\n"
+        "    model       {old_model} -> {new_model}\n"
+        "    completion  {old_completion} -> {new_completion}\n"
+        "    cached      {old_cached} -> {new_cached}\n\n"
+        "Calls that begin before that instant are charged at the old price. Every price, present, past and announced,\n"
+        "stands at /prices of the address that you call.\n\n"
+        "You get this mail because you used the model in the last 30 days.",
+    ),
+    MailKind.PRICE_WITHDRAWN: _Words(
+        "The price of {model} does not change",
+        "The change of the price of {model} that we announced for {from} UTC was withdrawn.\n"
+        "It will not take effect; the price stays as it is.\n\n"
+        "You get this mail because we had written to you of the change.",
+    ),
+    MailKind.LOT_EXPIRING: _Words(
+        "Some of your quota expires",
+        "{amount} USD of your quota expire at {at} UTC and cannot be used any more from then on.\n"
+        "What expires first is spent first: there is nothing to do but to use it.\n\n"
+        "You get this mail 30, 7 and 1 days before quota expires.",
+    ),
+    MailKind.LOW_BALANCE: _Words(
+        "Little is left of your quota",
+        "{amount} USD are left of your quota. When it is used up, calls are refused. To go on, top up.\n\n"
+        "You get this mail once, when less than {threshold} USD are left, and again only after you have topped up.",
+    ),
 }
 
 
-def compose(kind: MailKind, *, token: str | None, console_url: str) -> Mail:
+def compose(
+    kind: MailKind, *, token: str | None, console_url: str, figures: Mapping[str, str | int] | None = None
+) -> Mail:
     """The mail of that kind. Without a console's URL its token stands there by itself."""
     words = WORDS[kind]
-    way = f"{console_url.rstrip('/')}{words.path}#token={token}" if console_url else f"Code: {token}"
-    return Mail(words.subject, words.text.format(way=way) + "\n")
+    told = {
+        name: usd_text(mills_remaining(Quota(figure))) if isinstance(figure, int) else figure
+        for name, figure in (figures or {}).items()
+    }
+    told["way"] = f"{console_url.rstrip('/')}{words.path}#token={token}" if console_url else f"Code: {token}"
+    return Mail(words.subject.format(**told), words.text.format(**told) + "\n")

@@ -10,6 +10,7 @@ from tollkeeper.core.limits import LOOKUPS
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import BodyReader, decode_json
 from tollkeeper.edge.exchange import Exchange, Reply
+from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.ports import Balances
 from tollkeeper.relay.admit import admit, admit_key
 from tollkeeper.relay.pipeline import Relay
@@ -23,6 +24,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
     relay: Relay
     balances: Balances
+    prices: PricePages
     bodies: BodyReader
     owned_by: str
     keep_alive_seconds: float

@@ -61,12 +61,12 @@ class Exchange:
         "unix_milliseconds",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, unix_milliseconds: int) -> None:
         self.receive = receive
         self.send = send
         self.begun = time.perf_counter()
-        self.unix_milliseconds = time.time_ns() // 1_000_000
-        self.request_id = uuid7(self.unix_milliseconds, os.urandom(10))
+        self.unix_milliseconds = unix_milliseconds
+        self.request_id = uuid7(unix_milliseconds, os.urandom(10))
         self.answered = False
         # Whether the request's body has been read to its end.
         self.heard_out = False
@@ -140,6 +140,8 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     status: int = 200
     headers: tuple[Header, ...] = JSON
+    # What others may do with it on the way.
+    caching: bytes = b"no-store"
 
     @property
     def body_bytes(self) -> int:

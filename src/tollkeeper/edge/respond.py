@@ -78,7 +78,7 @@ class Gateway:
         self._early: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send)
+        exchange = Exchange(scope, receive, send, self._services.relay.clock.unix_milliseconds())
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
             await _send(exchange, self._health_reply(exchange.path))
             return
@@ -159,9 +159,11 @@ async def _send(exchange: Exchange, reply: Reply) -> None:
         *reply.headers,
         (b"x-request-id", str(exchange.request_id).encode()),
         *exchange.limit_headers(),
-        (b"content-length", str(len(reply.body)).encode()),
-        (b"cache-control", b"no-store"),
+        (b"cache-control", reply.caching),
     ]
+    # A length beside 304 would be that of the body which the client has already.
+    if reply.status != 304:
+        headers.append((b"content-length", str(len(reply.body)).encode()))
     await exchange.send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await exchange.send({"type": "http.response.body", "body": reply.body, "more_body": False})
 

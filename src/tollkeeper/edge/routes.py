@@ -6,7 +6,7 @@ import msgspec
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.errors import EndpointNotFound, GatewayError, MethodNotAllowed, Unauthorized
-from tollkeeper.edge import calls, endpoints, shapes
+from tollkeeper.edge import calls, endpoints, prices, shapes
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import ANY_ORIGIN, Exchange, Header, Reply, Sent
 
@@ -57,6 +57,12 @@ ROUTES = (
     Route("GET", "/v1/models", API, endpoints.models),
     Route("GET", "/v2/account/balance", API, endpoints.account_balance),
     Route("GET", "/v2/token/balance", API, endpoints.key_balance),
+    Route("GET", "/prices", API, prices.page),
+    Route("GET", "/prices.json", API, prices.json_feed),
+    Route("GET", "/prices.atom", API, prices.atom_feed),
+    Route("HEAD", "/prices", API, prices.page),
+    Route("HEAD", "/prices.json", API, prices.json_feed),
+    Route("HEAD", "/prices.atom", API, prices.atom_feed),
     Route("POST", "/api/token", BILLING, endpoints.deprecated_balance, DEPRECATED),
     Route("POST", "/api/v1/token", BILLING, endpoints.deprecated_balance, DEPRECATED),
 )

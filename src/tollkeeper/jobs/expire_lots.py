@@ -10,7 +10,9 @@ GRACE = timedelta(hours=24)
 log = logging.getLogger(__name__)
 
 
-async def expire_lots(treasury: Treasury) -> None:
+async def expire_lots(treasury: Treasury) -> int:
+    """One round; how many it closed."""
     closed = await treasury.close_lots(GRACE)
     if closed:
         log.info("%d lots expired and were closed", closed)
+    return closed

@@ -1,27 +1,63 @@
-"""Run jobs again and again; one that fails is told and tried again at its next turn."""
+"""Run jobs again and again, each by one worker at a time; one that fails is told and tried again at its next turn.
+
+Rules of this file
+1. A job that is still being done is not begun again, and keeps its worker.
+2. What a job found is kept in the book: a number of things, in words. Never what a caller sent.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from tollkeeper.steady import survive
+from tollkeeper.ports.jobs import JobBook
+from tollkeeper.steady import survive, tried
+
+LOOK_EVERY_SECONDS = 1.0
 
 
 class Job(msgspec.Struct, frozen=True):
     name: str
     every_seconds: float
     run: Callable[[], Awaitable[object]]
+    # Of what it says how many there were: "lots closed".
+    counts: str = ""
 
 
-async def run_forever(jobs: list[Job]) -> None:
-    """Until cancelled."""
-    async with asyncio.TaskGroup() as group:
-        for job in jobs:
-            group.create_task(_repeat(job))
+class Schedule:
+    def __init__(self, jobs: Sequence[Job], book: JobBook) -> None:
+        self._jobs = {job.name: job for job in jobs}
+        self._book = book
+        self._under_way: dict[str, asyncio.Task[None]] = {}
 
+    async def run_forever(self) -> None:
+        """Until cancelled; then jobs under way are cancelled too, and others may have them."""
+        try:
+            while True:
+                await survive("look for due jobs", self._look)
+                await asyncio.sleep(LOOK_EVERY_SECONDS)
+        finally:
+            for task in self._under_way.values():
+                task.cancel()
+            await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+            await survive("letting jobs go", self._book.release)
 
-async def _repeat(job: Job) -> None:
-    while True:
-        await survive(f"job {job.name}", job.run)
-        await asyncio.sleep(job.every_seconds)
+    async def _look(self) -> None:
+        # It may end while the book is asked, which may still say that it is due.
+        under_way = set(self._under_way)
+        for name in await self._book.hold({job.name: job.every_seconds for job in self._jobs.values()}):
+            if name not in under_way:
+                task = self._under_way[name] = asyncio.create_task(self._do(self._jobs[name]))
+                task.add_done_callback(lambda _, name=name: self._under_way.pop(name, None))  # type: ignore[misc]
+
+    async def _do(self, job: Job) -> None:
+        begun = time.monotonic()
+        await survive(f"beginning of {job.name}", lambda: self._book.begin(job.name))
+        went_well, found = await tried(f"job {job.name}", job.run)
+        seconds = time.monotonic() - begun
+        outcome = str(found) if not went_well else "done" if found is None else f"{found} {job.counts}".strip()
+        await survive(
+            f"ending of {job.name}",
+            lambda: self._book.end(job.name, seconds=seconds, went_well=went_well, outcome=outcome),
+        )

@@ -42,7 +42,7 @@ class Postman:
         letter = await self._outbox.letter(claim)
         if letter is None:
             return
-        mail = compose(letter.kind, token=letter.token, console_url=self._console_url)
+        mail = compose(letter.kind, token=letter.token, console_url=self._console_url, figures=letter.figures)
         try:
             await mailer.send(letter.email, mail)
         except MailNotSent as problem:

@@ -1,11 +1,12 @@
 """Logins: who may act for an account, their sessions, their second factors, and attempts at them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
 
+from tollkeeper.core.errors import ForOperators
 from tollkeeper.core.lockout import Subject
 from tollkeeper.core.logins import Role, SessionRecord
 from tollkeeper.core.mails import Mail, MailKind
@@ -220,6 +221,8 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     email: str
     kind: MailKind
     token: str
+    # What the mail names.
+    figures: Mapping[str, str | int] | None = None
 
 
 class Outbox(Protocol):
@@ -240,7 +243,7 @@ class Outbox(Protocol):
     async def waiting(self) -> int: ...
 
 
-class MailNotSent(Exception):
+class MailNotSent(ForOperators):
     """A mail that the server did not take: now, or for good. The message names neither e-mail nor content."""
 
     def __init__(self, message: str, *, for_good: bool) -> None:

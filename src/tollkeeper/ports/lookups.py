@@ -16,7 +16,13 @@ from tollkeeper.core.receipt import Receipt
 class Clock(Protocol):
     """The database's time, so that a node whose own clock is wrong does no harm."""
 
-    def now(self) -> datetime: ...
+    def now(self) -> datetime:
+        """Raise StoreUnavailable where it is not known yet."""
+        ...
+
+    def unix_milliseconds(self) -> int:
+        """The same, by this machine's own clock until it is known: for ids, by which rows are filed."""
+        ...
 
 
 class Keys(Protocol):

@@ -50,10 +50,11 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     limits = relay.limits
     caller = await admit(call.authorization, call.client, relay.keys, relay.clock)  # 401 403
     call.admitted(caller)
-    shelf = await relay.catalog.shelf()
-    rates = shelf.rates_of(caller)
+    rates = (await relay.catalog.shelf()).rates_of(caller)
     relay.gate.refuse_early(call, caller, rates, operation.kind)  # 429
     order = operation.read(await call.read_body())  # 400 413
+    # The body may have taken a minute: the price is that of the book as it is now.
+    shelf = await relay.catalog.shelf()
     offer = shelf.find(order, operation.kind, caller, relay.clock.now())  # 400 404
     ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
     tokens = 0 if ask.measured else ask.input_tokens

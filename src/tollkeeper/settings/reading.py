@@ -51,7 +51,7 @@ def load(environment: Mapping[str, str]) -> Settings:
     if problems:
         raise BadSettings("\n".join(problems))
     settings = Settings(**values)
-    problems = _check_hosts(settings) + _check_proxies(settings) + _check_mail(settings)
+    problems = _check_hosts(settings) + _check_proxies(settings) + _check_mail(settings) + _check_log_site(settings)
     if problems:
         raise BadSettings("\n".join(problems))
     return settings
@@ -167,6 +167,12 @@ def _check_proxies(settings: Settings) -> list[str]:
 def _check_mail(settings: Settings) -> list[str]:
     if settings.smtp_url and not SENDER_FORM.fullmatch(settings.mail_from):
         return [f"{PREFIX}MAIL_FROM must name a sender where {PREFIX}SMTP_URL is set. {description('mail_from')}"]
+    return []
+
+
+def _check_log_site(settings: Settings) -> list[str]:
+    if settings.log_site.startswith("s3://") and not (settings.log_site_key_id and settings.log_site_secret):
+        return [f"{PREFIX}LOG_SITE is a bucket: {PREFIX}LOG_SITE_KEY_ID and {PREFIX}LOG_SITE_SECRET must be set, too."]
     return []
 
 

@@ -130,6 +130,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gift_cap_usd: Annotated[
         str, Meta(pattern=USD_FORM, description="Quota that an account can get by gift codes in a calendar month.")
     ] = "100"
+    price_notice_hours: Annotated[
+        int, Meta(ge=1, le=8_760, description="Hours between the announcement of a price change and its effect.")
+    ] = 24
+    low_balance_usd: Annotated[
+        str, Meta(pattern=USD_FORM, description="Customers get a mail when what is left to them falls below this.")
+    ] = "1.00"
     faucet_usd: Annotated[str, Meta(pattern=USD_FORM, description="Quota of a key from the faucet.")] = "1.00"
     faucet_days: Annotated[
         int, Meta(ge=1, le=3660, description="Days until a key from the faucet, and its quota, expire.")
@@ -192,6 +198,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="Where people find the console: https://console.example.com. Links in mails lead there.",
         ),
     ] = ""
+
+    usage_days: Annotated[int, Meta(ge=2, le=3660, description="Days of the usage log that a cleanup leaves.")] = 31
+    usage_cleaned_days: Annotated[
+        int,
+        Meta(ge=1, le=3660, description="The usage log is cleaned when so many days are there beyond those it keeps."),
+    ] = 30
+    log_site: Annotated[
+        str,
+        Meta(
+            pattern="^(file:///[^?#]+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^?#]*)?)?$",
+            description="Where a cleanup copies what it takes from the usage log, in place of the copy before: "
+            "file:///folder or s3://bucket/prefix. None: the usage log is not cleaned.",
+        ),
+    ] = ""
+    log_site_endpoint: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^\\s?#]+)?$",
+            description="Address of the S3 API where it is not Amazon's: https://s3.example.com.",
+        ),
+    ] = ""
+    log_site_region: Annotated[str, Meta(min_length=1, description="Region of the bucket.")] = "us-east-1"
+    log_site_key_id: Annotated[str, Meta(description="Access key id for the bucket.")] = ""
+    log_site_secret: Annotated[Secret, Meta(description="Secret access key for the bucket.")] = Secret("")
 
     database_connections: Annotated[
         int,

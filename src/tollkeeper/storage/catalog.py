@@ -23,14 +23,16 @@ select id, kind, introduced_at, only_groups, context_tokens, max_output_tokens, 
 from model where retired_at is null order by id
 """
 
-# The price in force and those to come; what is past no call is admitted under any more.
+# The price in force and those to come; what is past no call is admitted under any more. It is left out a minute after
+# its end, for nodes whose clocks are late.
 PRICES = """
 select p.id, p.model_id, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier, p.variant
 from price p join model m on m.id = p.model_id
-where m.retired_at is null
+where m.retired_at is null and p.withdrawn_at is null
   and p.effective_from >= coalesce((select max(f.effective_from) from price f
                                     where f.model_id = p.model_id and f.variant = p.variant
-                                      and f.effective_from <= ledger_now()), '-infinity')
+                                      and f.withdrawn_at is null
+                                      and f.effective_from <= ledger_now() - interval '1 minute'), '-infinity')
 order by p.model_id, p.variant, p.effective_from
 """
 
@@ -43,10 +45,8 @@ insert into model (id, kind, only_groups, context_tokens, max_output_tokens, hol
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb)
 """
 
-ADD_PRICE = """
-insert into price (model_id, effective_from, model_multiplier, completion_multiplier, cached_multiplier, variant)
-values ($1, coalesce($2, ledger_now()), $3, $4, $5, $6)
-"""
+# A model that is new needs no notice, and what it costs is told with it.
+ADD_PRICE = "select verdict from enter_price($1, $2, $3, $4, $5, $6, interval '0', null, $7)"
 
 
 decode_media = msgspec.json.Decoder(MediaLimits).decode
@@ -99,8 +99,10 @@ class SqlCatalogDesk:
             except asyncpg.UniqueViolationError:
                 raise AlreadyOnFile(f"The model '{model.id}' is in the catalog already.") from None
             for price in (model.price, *model.more_prices):
-                figures = (price.model, price.completion, price.cached)
-                await connection.execute(ADD_PRICE, model.id, price.effective_from, *figures, price.variant)
+                figures = (price.model, price.completion, price.cached, price.effective_from)
+                verdict = await connection.fetchval(ADD_PRICE, model.id, price.variant, *figures, actor)
+                if verdict != "entered":
+                    raise AlreadyOnFile(f"The price of '{price.variant}' stands there twice. Nothing was added.")
             prices = {price.variant: str(price.model) for price in (model.price, *model.more_prices)}
             detail = {"kind": model.kind, "model_multipliers": prices}
             await audit(connection, actor, "model.add", f"model:{model.id}", detail)

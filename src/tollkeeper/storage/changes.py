@@ -65,6 +65,7 @@ class Changes:
         self._seen: set[int] = set()
         self._fresh_until = float("-inf")
         self._epoch: datetime | None = None
+        self._unix_epoch = time.time() - time.monotonic()
         # Processes that serve calls from this database, the one that asks included.
         self.live_workers = 1
         self._counts_from = float("-inf")
@@ -84,6 +85,9 @@ class Changes:
         if self._epoch is None:
             raise StoreUnavailable
         return self._epoch + timedelta(seconds=time.monotonic())
+
+    def unix_milliseconds(self) -> int:
+        return int((self._unix_epoch + time.monotonic()) * 1_000)
 
     async def follow(self) -> None:
         """Look again and again, until cancelled."""
@@ -110,6 +114,7 @@ class Changes:
         # The answer's time lies between asking and now; the middle is the best guess.
         middle = (begun + time.monotonic()) / 2
         self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
+        self._unix_epoch = self._epoch.timestamp()
         self._count_workers(begun, found["workers"])
         self._fresh_until = begun + FRESH_FOR_SECONDS
 

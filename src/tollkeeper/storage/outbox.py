@@ -5,11 +5,13 @@ Rules of this file
 2. Who is behind an e-mail is found out here, where nobody waits for the answer.
 3. Mails that could not be sent for a day are given up.
 4. The claim is committed before anything is made of it: a mail that cannot be written has had its attempt.
+5. Notices, of which there may be very many at once, wait for mails that somebody waits for.
 """
 
 from collections.abc import Callable, Sequence
 
 import asyncpg
+import msgspec
 
 from tollkeeper.core.logins import mint_token, token_digest
 from tollkeeper.core.mails import MailKind
@@ -21,14 +23,15 @@ AT_ONCE_MOST = 10
 CLAIM = """
 with due as materialized (
     select id from outbox where sent_at is null and given_up_at is null and next_try_at <= ledger_now()
-    order by next_try_at limit $1 for update skip locked)
+    order by (figures is not null), next_try_at limit $1 for update skip locked)
 update outbox o
 set attempts = attempts + 1, next_try_at = ledger_now() + least(interval '2 minutes' * 2 ^ attempts, interval '1 hour')
 from due where o.id = due.id
 returning o.id, o.attempts
 """
 READ = """
-select o.id, o.kind, o.email, o.sign_up_id, (select account_id from login l where l.email = o.email) as account_id
+select o.id, o.kind, o.email, o.sign_up_id, o.figures,
+       (select account_id from login l where l.email = o.email) as account_id
 from outbox o where o.id = $1
 """
 VERIFY = """
@@ -48,6 +51,8 @@ where sent_at is null and given_up_at is null and next_try_at <= ledger_now()
 returning id
 """
 WAITING = "select count(*) from outbox where sent_at is null and given_up_at is null"
+
+decode_figures = msgspec.json.Decoder(dict[str, str | int]).decode
 
 
 class SqlOutbox:
@@ -88,7 +93,8 @@ class SqlOutbox:
             await connection.execute(VERIFY, token_digest(token), row["sign_up_id"])
         if kind is MailKind.RESET:
             await connection.execute(RESET, token_digest(token), account_id)
-        return Letter(email=row["email"], kind=kind, token=token)
+        figures = None if row["figures"] is None else decode_figures(row["figures"])
+        return Letter(email=row["email"], kind=kind, token=token, figures=figures)
 
 
 def _kind(row: asyncpg.Record) -> MailKind | None:

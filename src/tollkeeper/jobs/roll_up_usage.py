@@ -1,0 +1,13 @@
+"""Add the usage log up by day: what is settled for good at once, and each day once more when it is long over."""
+
+from tollkeeper.ports.usage import Rollups
+
+
+async def roll_up_usage(rollups: Rollups) -> int:
+    """One round; how many days it counted once more."""
+    while await rollups.add_up():
+        pass
+    days = await rollups.days_to_recount()
+    for day in days:
+        await rollups.recount(day)
+    return len(days)

@@ -1,0 +1,39 @@
+"""Tell customers in time: 30, 7 and 1 days before quota expires, and when little of it is left.
+
+Rules of this file
+1. A round is a number of small steps, each a transaction of its own; what is left is done in the next round.
+2. Each notice is given once, however often and by however many workers this is done.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from tollkeeper.core.money import Quota
+from tollkeeper.ports.notices import Notices, Step
+
+DAYS_BEFORE = (30, 7, 1)
+# Of each kind of notice.
+STEPS_MOST = 200
+
+log = logging.getLogger(__name__)
+
+
+async def send_notices(notices: Notices, low_balance: Quota) -> int:
+    """One round; how many mails it put into the outbox."""
+    total = sum([await _all(partial(notices.expiring, days)) for days in DAYS_BEFORE])
+    for late in (False, True):
+        total += await _all(partial(notices.low_balances, low_balance, late=late))
+    if total:
+        log.info("%d mails tell of quota that expires or is low", total)
+    return total
+
+
+async def _all(step: Callable[[], Awaitable[Step]]) -> int:
+    total = 0
+    for _ in range(STEPS_MOST):
+        done = await step()
+        total += done.told
+        if not done.more:
+            break
+    return total

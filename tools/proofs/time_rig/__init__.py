@@ -1,0 +1,1 @@
+"""A year in minutes, and a usage log of millions of rows."""

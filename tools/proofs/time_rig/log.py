@@ -1,0 +1,251 @@
+"""A usage log of millions of rows: its pages, its charts, and a month's cleanup while calls go on."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Generic, TypeVar
+
+import msgspec
+
+from tollkeeper.core.charge import Charge, Ending, UsageSource
+from tollkeeper.core.money import Quota
+from tollkeeper.core.prices import Usage
+from tollkeeper.core.request_id import uuid7
+from tollkeeper.core.usage import CHART_DAYS, UsageFilter
+from tollkeeper.jobs.clean_usage_log import Turn, clean_usage_log, prepare_copy
+from tollkeeper.jobs.roll_up_usage import roll_up_usage
+from tollkeeper.ports import HoldOrder, Settlement
+from tollkeeper.steady import happens
+from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.folder_site import FolderSite
+from tollkeeper.storage.journal import Journal
+from tollkeeper.storage.ledger import SqlLedger
+from tollkeeper.storage.usage_cleaning import SqlCleanUsage
+from tollkeeper.storage.usage_log import SqlUsageLog
+from tollkeeper.storage.usage_rollups import SqlRollups
+from tollkeeper.storage.workers import register
+from tools.proofs import say
+from tools.proofs.ledger_rig.ground import a_rate, connect, fill, fresh_database, migrated
+
+ACCOUNTS = 2_000
+DAYS = 61
+CLEANED_DAYS = 30
+MODELS = 20
+PAGE_LINES = 50
+WARM_UP, PAGES, CHARTS = 40, 400, 100
+CALLING_ACCOUNTS, CALLS_A_SECOND = 8, 150
+QUIET_SECONDS = 10.0
+DAY = timedelta(days=1)
+
+Result = TypeVar("Result")
+
+# Few accounts call much, many little; one call in fifty fails.
+ROWS = """
+insert into usage (request_id, account_id, key_id, price_id, group_millionths, input_tokens, cached_tokens,
+                   output_tokens, held, charged, usage_source, ending, attempts, started_at, settled_at)
+select (left(replace(uuid_floor(r.at)::text, '-', ''), 13)
+        || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
+       r.account, r.account, 1 + r.n % $4, 1000000, 100, 0, 50, 1000000, 300000, 'provider',
+       case when r.n % 50 = 0 then (array['upstream_broke', 'client_left', 'cut'])[1 + r.n / 50 % 3]
+            else 'completed' end,
+       '[]', r.at, r.at + interval '1 s'
+from (select n, 1 + floor(power(random(), 3) * $3::int)::bigint as account,
+             $1::timestamptz + random() * interval '23 hours 59 minutes' as at
+      from generate_series(1, $2::int) n) r
+"""
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    log_p99_ms: float
+    chart_p99_ms: float
+    cleanup_s: float
+    cleaned_days: int
+    hold_p99_ratio: float
+
+
+async def measure(cluster_url: str, rows: int, chance: random.Random) -> Figures:
+    url = await fresh_database(cluster_url, "log")
+    await asyncio.to_thread(migrated, url)
+    await fill(url, ACCOUNTS)
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    await _write_log(url, rows, today)
+    async with AsyncExitStack() as stack:
+        reader, worker, gateway = [
+            await stack.enter_async_context(_opened(url, part)) for part in (Part.CONSOLE, Part.WORKER, Part.GATEWAY)
+        ]
+        say("adding it up by day")
+        await roll_up_usage(SqlRollups(worker))
+        await _vacuum(url)
+        log = SqlUsageLog(reader)
+        page_ms = await _p99_ms(PAGES, lambda: log.page(_asked(chance, today), after=None, limit=PAGE_LINES))
+        chart_ms = await _p99_ms(CHARTS, lambda: log.chart(_charted(chance), days=CHART_DAYS))
+        say(f"p99: a page {page_ms:.1f} ms, a chart {chart_ms:.1f} ms")
+        async with _ledger(gateway) as ledger, _cleaner(worker) as (log_of_worker, site):
+            quiet = await _holds_while(ledger, asyncio.sleep(QUIET_SECONDS))
+            copying = await _holds_while(ledger, _prepare(log_of_worker, site))
+            cleaning = await _holds_while(
+                ledger, clean_usage_log(log_of_worker, site, (today - (DAYS - CLEANED_DAYS) * DAY).date())
+            )
+    say(f"the days to clean were copied beforehand, in {copying.seconds:.1f} s, by three a night")
+    say(f"holds at p99: {quiet.p99_ms:.1f} ms, {copying.p99_ms:.1f} copying, {cleaning.p99_ms:.1f} cleaning")
+    say(f"{sum(day.rows for day in cleaning.came_of_it.days):,} calls were cleaned")
+    return Figures(
+        log_p99_ms=round(page_ms, 1),
+        chart_p99_ms=round(chart_ms, 1),
+        cleanup_s=round(cleaning.seconds, 2),
+        cleaned_days=len(cleaning.came_of_it.days),
+        hold_p99_ratio=round(cleaning.p99_ms / quiet.p99_ms, 2),
+    )
+
+
+async def _write_log(url: str, rows: int, today: datetime) -> None:
+    connection = await connect(url)
+    try:
+        await connection.execute(
+            "insert into model (id, kind) select 'm' || n, 'chat' from generate_series(1, $1) n", MODELS
+        )
+        await connection.execute(
+            "insert into price (model_id, model_multiplier) select 'm' || n, 1 from generate_series(1, $1) n", MODELS
+        )
+        for number in range(DAYS, 0, -1):
+            day = today - number * DAY
+            await connection.execute("select make_partition('usage', $1, $2)", day, day + DAY)
+            await connection.execute(ROWS, day, rows // DAYS, ACCOUNTS, MODELS)
+            if number % 10 == 0:
+                say(f"{rows - rows // DAYS * number:,} of {rows:,} rows are in the log")
+    finally:
+        await connection.close()
+
+
+async def _vacuum(url: str) -> None:
+    connection = await connect(url)
+    try:
+        await connection.execute("vacuum analyze")
+    finally:
+        await connection.close()
+
+
+def _asked(chance: random.Random, today: datetime) -> UsageFilter:
+    """What somebody may ask for on the page of the log: a customer of their own calls, an operator of everybody's."""
+    since = today - chance.randrange(1, DAYS) * DAY if chance.random() < 0.5 else None
+    return UsageFilter(
+        account_id=chance.randrange(1, ACCOUNTS + 1) if chance.random() < 0.7 else None,
+        key_id=chance.randrange(1, ACCOUNTS + 1) if chance.random() < 0.2 else None,
+        model_id=f"m{chance.randrange(1, MODELS + 1)}" if chance.random() < 0.4 else None,
+        ending=chance.choice([Ending.COMPLETED, Ending.CUT, Ending.CLIENT_LEFT]) if chance.random() < 0.4 else None,
+        since=since,
+        until=None if since is None or chance.random() < 0.5 else since + chance.randrange(1, 8) * DAY,
+    )
+
+
+def _charted(chance: random.Random) -> UsageFilter:
+    return UsageFilter(
+        account_id=chance.randrange(1, ACCOUNTS + 1) if chance.random() < 0.8 else None,
+        model_id=f"m{chance.randrange(1, MODELS + 1)}" if chance.random() < 0.3 else None,
+    )
+
+
+async def _p99_ms(times: int, ask: Callable[[], Awaitable[object]]) -> float:
+    for _ in range(WARM_UP):
+        await ask()
+    waits = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        await ask()
+        waits.append(time.perf_counter() - begun)
+    return _p99(waits)
+
+
+def _p99(seconds: list[float]) -> float:
+    return sorted(seconds)[int(len(seconds) * 0.99)] * 1_000
+
+
+@asynccontextmanager
+async def _cleaner(worker: Database) -> AsyncIterator[tuple[SqlCleanUsage, FolderSite]]:
+    with TemporaryDirectory(prefix="tollkeeper-log-site-") as folder:
+        yield SqlCleanUsage(worker), FolderSite(Path(folder))
+
+
+async def _prepare(log: SqlCleanUsage, site: FolderSite) -> None:
+    """As the nights before a cleanup do."""
+    turn = Turn(keep_days=DAYS - CLEANED_DAYS, every_days=CLEANED_DAYS)
+    while await prepare_copy(log, site, turn):
+        pass
+
+
+class Meanwhile(msgspec.Struct, Generic[Result]):
+    p99_ms: float
+    seconds: float
+    came_of_it: Result
+
+
+async def _holds_while(ledger: SqlLedger, work: Awaitable[Result]) -> Meanwhile[Result]:
+    """Calls go on until `work` is done: how long their holds took at p99."""
+    waits: list[float] = []
+    over = asyncio.Event()
+    begun = time.perf_counter()
+    calls = asyncio.create_task(_calls(ledger, waits, over))
+    try:
+        done = await work
+        seconds = time.perf_counter() - begun
+    finally:
+        over.set()
+        await calls
+    return Meanwhile(_p99(waits), seconds, done)
+
+
+async def _calls(ledger: SqlLedger, waits: list[float], over: asyncio.Event) -> None:
+    """Calls begin at an even pace, however long those before them take; and all of them end."""
+    begun = time.perf_counter()
+    async with asyncio.TaskGroup() as calls:
+        for number in count():
+            if await happens(over, max(0.0, begun + number / CALLS_A_SECOND - time.perf_counter())):
+                return
+            calls.create_task(_call(ledger, 1 + number % CALLING_ACCOUNTS, waits))
+
+
+async def _call(ledger: SqlLedger, account: int, waits: list[float]) -> None:
+    request_id = uuid7(time.time_ns() // 1_000_000, os.urandom(10))
+    order = HoldOrder(
+        request_id=request_id,
+        account_id=account,
+        key_id=account,
+        amount=Quota(2_125_000_000),
+        rate=a_rate(),
+        input_tokens=100,
+        seconds=160,
+    )
+    begun = time.perf_counter()
+    verdict = await ledger.hold(order)
+    waits.append(time.perf_counter() - begun)
+    assert verdict.granted, verdict
+    charge = Charge(Quota(1_000_000_000), Usage(100, 175), UsageSource.PROVIDER)
+    await ledger.settle(Settlement(request_id=request_id, account_id=account, charge=charge, ending=Ending.COMPLETED))
+
+
+@asynccontextmanager
+async def _opened(url: str, part: Part) -> AsyncIterator[Database]:
+    database = Database(url, part, connections=4, patience_seconds=60)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _ledger(gateway: Database) -> AsyncIterator[SqlLedger]:
+    worker_id = await register(gateway, "callers")
+    with TemporaryDirectory(prefix="tollkeeper-journal-") as folder:
+        ledger = SqlLedger(gateway, worker_id, Journal(Path(folder), worker_id), patience_seconds=60)
+        try:
+            yield ledger
+        finally:
+            await ledger.close()
