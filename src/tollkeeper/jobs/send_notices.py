@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 
 async def send_notices(notices: Notices, low_balance: Quota) -> int:
     """One round; how many mails it put into the outbox."""
-    total = sum([await _all(partial(notices.expiring, days)) for days in DAYS_BEFORE])
-    for late in (False, True):
-        total += await _all(partial(notices.low_balances, low_balance, late=late))
+    expiring = [await _all(partial(notices.expiring, days)) for days in DAYS_BEFORE]
+    low = [await _all(partial(notices.low_balances, low_balance, late=late)) for late in (False, True)]
+    total = sum(expiring) + sum(low)
     if total:
         log.info("%d mails tell of quota that expires or is low", total)
     return total
