@@ -114,7 +114,11 @@ def _read_events(body: bytes) -> tuple[int, Tail, str]:
 
 
 def _read_whole(body: bytes) -> tuple[int, Tail, str]:
-    said = decode(body)
+    try:
+        said = decode(body)
+    except msgspec.DecodeError:
+        # Not an answer of ours; the status beside it says what it was.
+        return 0, Tail.BROKEN_OFF, "not_json"
     if said.error is not None:
         return 0, Tail.REFUSAL, said.error.code or ""
     return said.words, Tail.ANSWER, ""

@@ -7,6 +7,7 @@ import msgspec
 
 from tollkeeper.demo.order import read_order
 from tollkeeper.demo.tokens import count_input
+from tools.proofs.fault_rig.answer import Tail
 from tools.proofs.fault_rig.caller import Leaving, Order
 from tools.proofs.fault_rig.evidence import Evidence, Truth
 from tools.proofs.fault_rig.ground import MODEL, THINKER, Customer
@@ -107,9 +108,10 @@ def _judged(manner: Manner, evidence: Evidence) -> Verdict:
     if evidence.heard.left_at is None:
         # The answer came to its end before it was time to leave.
         return judge(evidence, f"not left {manner.name}", COMPLETE)
-    if not (evidence.receipts or evidence.truths or evidence.entered):
-        # The gateway never heard of this call (a reset discards what is not read yet), or its caller was gone before
-        # any quota was held for it: nothing was spent.
+    heard_nothing = evidence.heard.answer.tail is Tail.NOTHING
+    if heard_nothing and not (evidence.receipts or evidence.truths or evidence.entered):
+        # It left no trace anywhere: not with its caller, not at the provider, not in the books. A reset, for one,
+        # discards what the gateway has not read yet.
         return Verdict(name=manner.name, problems=(), unbilled=False, hung=False, diff=0)
     if manner.closes_upstream and not evidence.truths:
         return _judged_unseen(manner, evidence)
