@@ -4,6 +4,8 @@ import asyncio
 import logging
 import traceback
 from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Self
 
 from tollkeeper.core.errors import ForOperators, StoreUnavailable
 
@@ -36,6 +38,35 @@ async def happens(event: asyncio.Event, within_seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+class Within:
+    """Raises TimeoutError after so many seconds in the block: what `asyncio.timeout` does, at a third of its cost, for
+    what every call goes through."""
+
+    __slots__ = ("_cancelled_before", "_expired", "_task", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("this belongs into a task")
+        self._task = task
+        self._cancelled_before = task.cancelling()
+        self._expired = False
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+        self._timer.cancel()
+        # Where somebody else wants the task to end as well, that is what happens.
+        if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
+            raise TimeoutError
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._task.cancel()
 
 
 class Errands:

@@ -10,6 +10,7 @@ from tollkeeper.core.chat import (
     ANSWER_TOKENS,
     CHOICES_MOST,
     MESSAGE_TOKENS,
+    ONE_TOKEN_ROLES,
     TOKENS_MOST,
     ChatOrder,
     read_chat,
@@ -334,7 +335,7 @@ def test_more_of_anything_than_anybody_needs_is_refused(body: bytes) -> None:
 
 def test_an_escaped_nul_inside_content_passes() -> None:
     order = read_chat(rb'{"model":"m","messages":[{"role":"user","content":"a\u0000b"}]}')
-    assert order.texts == ("user", "a\0b")
+    assert order.texts == ("a\0b",)
     assert rb"a\u0000b" in order.body_with(n=1)
 
 
@@ -506,9 +507,11 @@ def test_all_text_of_a_message_is_counted_and_each_medium_by_the_catalogs_figure
     message: dict[str, object], texts: list[str], media_parts: int
 ) -> None:
     order = read_chat(a_body_with_message(message))
-    assert list(order.texts) == texts
+    # Roles of the protocol are one token each, and counted as such.
+    own_texts = [text for text in texts if text not in ONE_TOKEN_ROLES]
+    assert list(order.texts) == own_texts
     assert order.media_parts == media_parts
-    assert order.characters == sum(map(len, texts))
+    assert order.characters == sum(map(len, own_texts))
     assert order.input_tokens(part_tokens=PART_TOKENS) == FRAMING + PART_TOKENS * media_parts + sum(map(count, texts))
 
 
@@ -524,7 +527,7 @@ def test_all_text_of_a_message_is_counted_and_each_medium_by_the_catalogs_figure
 def test_base64_is_never_counted_as_text(part: dict[str, object]) -> None:
     order = read_chat(a_body_with_message({"role": "user", "content": [{"type": "text", "text": "look"}, part]}))
     assert order.input_tokens(part_tokens=PART_TOKENS) == FRAMING + count("user") + count("look") + PART_TOKENS
-    assert order.characters == len("userlook")
+    assert order.characters == len("look")
 
 
 @pytest.mark.parametrize("disguise", ["text", "refusal"])
@@ -542,8 +545,20 @@ def test_a_refusal_is_counted_even_where_it_also_bears_a_text() -> None:
 def test_every_message_every_name_and_the_answer_are_framed() -> None:
     named = {**HELLO, "name": "ann"}
     order = read_chat(a_body(messages=[HELLO, named, HELLO]))
-    assert order.framing_tokens == ANSWER_TOKENS + 3 * MESSAGE_TOKENS + 1
-    assert order.input_tokens(part_tokens=0) == order.framing_tokens + sum(map(count, ["user", "hello"] * 3 + ["ann"]))
+    assert order.framing_tokens == ANSWER_TOKENS + 3 * (MESSAGE_TOKENS + count("user")) + 1
+    assert order.input_tokens(part_tokens=0) == order.framing_tokens + sum(map(count, ["hello"] * 3 + ["ann"]))
+
+
+@pytest.mark.parametrize("role", sorted(ONE_TOKEN_ROLES))
+def test_roles_of_the_protocol_are_one_token_each(role: str) -> None:
+    assert count(role) == 1
+
+
+def test_a_role_of_somebodys_own_is_counted_as_text() -> None:
+    role = "a role that nobody has heard of"
+    plain, strange = read_chat(a_body(messages=[HELLO])), read_chat(a_body(messages=[{**HELLO, "role": role}]))
+    more = strange.input_tokens(part_tokens=0) - plain.input_tokens(part_tokens=0)
+    assert more == count(role) - count("user") > 3
 
 
 @pytest.mark.parametrize("name", ["tools", "functions", "response_format"])

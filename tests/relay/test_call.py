@@ -93,9 +93,8 @@ async def test_calls_that_come_after_the_end_of_all_are_ended_too() -> None:
     running.end_all()
 
     async def come() -> None:
-        async with call.endable(after_seconds=None):
-            with running.counted(call):
-                await asyncio.Event().wait()
+        async with call.endable(after_seconds=None, among=running):
+            await asyncio.Event().wait()
 
     with pytest.raises(NodeStopping):
         await come()

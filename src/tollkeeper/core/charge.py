@@ -74,5 +74,4 @@ def orphan_charge(input_tokens: int, output_tokens: int, rate: Rate, *, held: Qu
 
 
 def plausible(usage: Usage, most_tokens: int) -> bool:
-    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
-    return all(0 <= count <= most_tokens for count in counts) and usage.cached_tokens <= usage.input_tokens
+    return 0 <= usage.cached_tokens <= usage.input_tokens <= most_tokens and 0 <= usage.output_tokens <= most_tokens

@@ -20,6 +20,7 @@ TOKENS_MOST = 10**9
 # The vendor's own framing: each message, and the beginning of the answer.
 MESSAGE_TOKENS = 3
 ANSWER_TOKENS = 3
+ONE_TOKEN_ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 # Efforts that are none.
 NO_EFFORT = frozenset({b"null", b'"none"', b'"minimal"'})
 # Kinds of content parts that are text, each in a field of its own name.
@@ -48,22 +49,27 @@ class Message(msgspec.Struct):
     tool_calls: Raw = Raw()
     function_call: Raw = Raw()
 
-    @property
-    def parts(self) -> list[Part]:
-        return self.content if isinstance(self.content, list) else []
-
-    def texts(self) -> Iterator[str]:
-        """Everything that the provider will count."""
-        yield self.role
+    def texts(self) -> list[str]:
+        """Everything that the provider will count, but a role that is one token."""
+        found = [] if self.role in ONE_TOKEN_ROLES else [self.role]
         if self.name is not None:
-            yield self.name
+            found.append(self.name)
         if isinstance(self.content, str):
-            yield self.content
-        for part in self.parts:
-            yield from (text for text in (part.text, part.refusal) if text is not None)
+            found.append(self.content)
+        elif self.content is not None:
+            found += [text for part in self.content for text in (part.text, part.refusal) if text is not None]
         for calls in (self.tool_calls, self.function_call):
-            if bytes(calls) not in {b"", b"null"}:
-                yield bytes(calls).decode()
+            if calls and bytes(calls) != b"null":
+                found.append(bytes(calls).decode())
+        return found
+
+    @property
+    def framing_tokens(self) -> int:
+        return MESSAGE_TOKENS + (self.name is not None) + (self.role in ONE_TOKEN_ROLES)
+
+    @property
+    def media_parts(self) -> int:
+        return sum(part.type not in TEXT_PARTS for part in self.content) if isinstance(self.content, list) else 0
 
 
 class StreamOptions(msgspec.Struct):
@@ -152,16 +158,20 @@ def read_chat(body: bytes) -> ChatOrder:
         raise MissingParameter("messages")
     if not asked.messages:
         raise InvalidParameter("messages", WANTED["messages"])
-    limits = [limit for limit in (asked.max_tokens, asked.max_completion_tokens) if limit is not None]
+    media_parts, framing_tokens, texts = 0, ANSWER_TOKENS, []
+    for message in asked.messages:
+        media_parts += message.media_parts
+        framing_tokens += message.framing_tokens
+        texts += message.texts()
     return ChatOrder(
         model=asked.model,
         stream=bool(asked.stream),
         wants_usage=bool(asked.stream_options and asked.stream_options.include_usage),
         n=asked.n or 1,
-        max_output_tokens=max(limits, default=None),
-        media_parts=sum(part.type not in TEXT_PARTS for message in asked.messages for part in message.parts),
-        framing_tokens=ANSWER_TOKENS + sum(MESSAGE_TOKENS + (message.name is not None) for message in asked.messages),
-        texts=(*(text for message in asked.messages for text in message.texts()), *_schemas(fields)),
+        max_output_tokens=max(asked.max_tokens or 0, asked.max_completion_tokens or 0) or None,
+        media_parts=media_parts,
+        framing_tokens=framing_tokens,
+        texts=(*texts, *_schemas(fields)),
         fields=fields,
         body=body,
     )

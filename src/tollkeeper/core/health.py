@@ -61,7 +61,8 @@ class Window:
         self.total = 0
 
     def add(self, amount: int, now: float) -> None:
-        self.turn(now)
+        if int(now) != self._at:
+            self.turn(now)
         self._buckets[self._at % len(self._buckets)] += amount
         self.total += amount
 

@@ -52,6 +52,10 @@ def choose(
 ) -> int | None:
     """The account for a call, out of those that `may_take` it. `burden`: how long it would have to wait there."""
     for tier in among:
+        if len(tier.members) == 1:
+            if may_take(*tier.members[0]):
+                return tier.members[0][0]
+            continue
         drawn = _draw_two(tier, may_take, chance)
         if not drawn:
             # Few of many are well: worth looking at each.

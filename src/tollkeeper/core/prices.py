@@ -74,5 +74,8 @@ def millionths(multiplier: Decimal) -> int:
 
 def in_force(prices: Iterable[Price], now: datetime, variant: str = "") -> Price | None:
     """The price of a variant that holds at `now`: the latest that has begun."""
-    begun = [price for price in prices if price.effective_from <= now and price.variant == variant]
-    return max(begun, key=lambda price: price.effective_from, default=None)
+    latest: Price | None = None
+    for price in prices:
+        if price.effective_from <= now and price.variant == variant:
+            latest = price if latest is None or price.effective_from > latest.effective_from else latest
+    return latest

@@ -18,6 +18,7 @@ from tollkeeper.core.errors import (
     UnexpectedBody,
 )
 from tollkeeper.edge.exchange import Exchange
+from tollkeeper.steady import Within
 
 Decoded = TypeVar("Decoded")
 
@@ -83,7 +84,7 @@ class KeptBody:
         if _announced_bytes(self._exchange) > self._limit_bytes:
             raise BodyTooLarge(self._limit_bytes)
         try:
-            async with asyncio.timeout(self._bodies.seconds_most):
+            async with Within(self._bodies.seconds_most):
                 while await self._read_piece(take):
                     pass
         except TimeoutError:
@@ -135,8 +136,7 @@ async def hear_out(exchange: Exchange) -> None:
 
 def _sends_body(exchange: Exchange) -> bool:
     """Without being asked to: who expects a word first would be told to begin."""
-    names = {name for name, _ in exchange.headers}
-    return bool(names & BODY_HEADERS) and b"expect" not in names
+    return any(map(exchange.header_lines, BODY_HEADERS)) and not exchange.header_lines(b"expect")
 
 
 def _announced_bytes(exchange: Exchange) -> int:

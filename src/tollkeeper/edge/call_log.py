@@ -10,7 +10,8 @@ import re
 import select
 import threading
 from collections.abc import Callable
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -18,6 +19,8 @@ FLUSH_AFTER_SECONDS = 0.1
 CLOSE_SECONDS = 2.0
 BUFFER_BYTES_MOST = 8 * 1024 * 1024
 PATH_CHARACTERS_MOST = 100
+# Paths and seconds that were written before.
+REMEMBERED = 64
 
 # Long runs of key-like characters: a key pasted into a path must not reach the log.
 _KEY_LIKE = re.compile(r"[A-Za-z0-9_~+=-]{24,}|sk-\w+")
@@ -89,7 +92,22 @@ class CallLog:
 
 
 def path_for_log(path: str) -> str:
-    return _KEY_LIKE.sub("…", path[: PATH_CHARACTERS_MOST * 2])[:PATH_CHARACTERS_MOST]
+    return _without_keys(path[: PATH_CHARACTERS_MOST * 2])
+
+
+def time_for_log(unix_milliseconds: int) -> str:
+    seconds, milliseconds = divmod(unix_milliseconds, 1_000)
+    return f"{_second(seconds)}.{milliseconds:03d}+00:00"
+
+
+@lru_cache(REMEMBERED)
+def _without_keys(path: str) -> str:
+    return _KEY_LIKE.sub("…", path)[:PATH_CHARACTERS_MOST]
+
+
+@lru_cache(REMEMBERED)
+def _second(unix_seconds: int) -> str:
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _write_lines(descriptor: int, lines: list[bytes]) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable
+from typing import Self
 
 import msgspec
 
@@ -29,6 +29,9 @@ from tollkeeper.steady import without_content
 log = logging.getLogger(__name__)
 
 JSON_BODY_BYTES_MOST = 32 * 1024 * 1024
+# When it is first looked whether the client is still there: short calls are over by then and need not be watched.
+WATCH_AFTER_SECONDS = 0.25
+LOOP = LOOP_HEADER.encode()
 # What is written to the log where nobody was left to be answered, as nginx does.
 CLIENT_CLOSED = 499
 
@@ -43,7 +46,7 @@ class Relayed(msgspec.Struct, frozen=True):
     limit_bytes: int = JSON_BODY_BYTES_MOST
 
     async def __call__(self, exchange: Exchange, services: Services) -> Reply | Sent:
-        if exchange.header(LOOP_HEADER.encode()) == services.loop_mark:
+        if exchange.header(LOOP) == services.loop_mark:
             raise LoopDetected
         kept = services.bodies.kept(exchange, limit_bytes=self.limit_bytes)
         call = Call(
@@ -93,16 +96,16 @@ translations = Relayed(TRANSLATION, _upload, UPLOAD_BYTES_MOST)
 async def _serve(
     call: Call, operation: Operation, exchange: Exchange, services: Services, stream: EventStream
 ) -> Reply | Sent:
-    async with serve(call, operation, services.relay) as answer, told_of_leaving(exchange, answer.client_left):
-        stream.content_type = EVENTS if answer.form is Form.EVENTS else answer.content_type
-        if answer.form is Form.EVENTS:
-            return await _stream(answer, stream)
-        with cut(call, exchange, services.relay.limits.cut_seconds) as uncut:
-            first = await answer.read()
-            if answer.form is Form.WHOLE:
-                return Reply(first, headers=(*JSON, (b"x-charged-usd", usd_exact(answer.charged).encode())))
-            uncut()
-        return await _pass(first, answer, exchange, stream)
+    async with serve(call, operation, services.relay) as answer:
+        with ClientWatch(exchange, answer.client_left):
+            stream.content_type = EVENTS if answer.form is Form.EVENTS else answer.content_type
+            if answer.form is Form.EVENTS:
+                return await _stream(answer, stream)
+            with Cut(call, exchange, services.relay.limits.cut_seconds):
+                first = await answer.read()
+                if answer.form is Form.WHOLE:
+                    return Reply(first, headers=(*JSON, (b"x-charged-usd", usd_exact(answer.charged).encode())))
+            return await _pass(first, answer, exchange, stream)
 
 
 async def _stream(answer: AnyAnswer, stream: EventStream) -> Sent:
@@ -137,40 +140,55 @@ async def _tell_late(problem: Exception, exchange: Exchange, stream: EventStream
     return Sent(200, stream.sent_bytes)
 
 
-@contextmanager
-def cut(call: Call, exchange: Exchange, seconds: float) -> Iterator[Callable[[], None]]:
-    """On the main address, answer 524 after a while. The call goes on without its caller, and is charged. What is
-    yielded calls that off."""
+class Cut:
+    """On the main address, while this is open: answer 524 after a while. The call goes on without its caller, and is
+    charged."""
 
-    def now() -> None:
-        if call.ended_as is None:
-            call.goes_on(Ending.CUT)
-            exchange.refuse_early(EdgeTimeout())
+    __slots__ = ("_call", "_exchange", "_timer")
 
-    timer = None if call.address is Address.BACKUP else asyncio.get_running_loop().call_later(seconds, now)
+    def __init__(self, call: Call, exchange: Exchange, seconds: float) -> None:
+        self._call = call
+        self._exchange = exchange
+        has_none = call.address is Address.BACKUP
+        self._timer = None if has_none else asyncio.get_running_loop().call_later(seconds, self._now)
 
-    def call_off() -> None:
-        if timer is not None:
-            timer.cancel()
+    def __enter__(self) -> Self:
+        return self
 
-    try:
-        yield call_off
-    finally:
-        call_off()
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _now(self) -> None:
+        if self._call.ended_as is None:
+            self._call.goes_on(Ending.CUT)
+            self._exchange.refuse_early(EdgeTimeout())
 
 
-@asynccontextmanager
-async def told_of_leaving(exchange: Exchange, tell: Callable[[], None]) -> AsyncIterator[None]:
+class ClientWatch:
     """While this is open, `tell` is called when the client hangs up."""
 
-    async def watch() -> None:
-        while (await exchange.receive())["type"] != "http.disconnect":
-            pass
-        if not exchange.answered:
-            tell()
+    __slots__ = ("_exchange", "_tell", "_timer", "_watching")
 
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    finally:
-        watching.cancel()
+    def __init__(self, exchange: Exchange, tell: Callable[[], None]) -> None:
+        self._exchange = exchange
+        self._tell = tell
+        self._watching: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, self._begin)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _begin(self) -> None:
+        self._watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._exchange.receive())["type"] != "http.disconnect":
+            pass
+        if not self._exchange.answered:
+            self._tell()

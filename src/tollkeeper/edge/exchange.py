@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +40,7 @@ class Exchange:
     """The request side, and the way back. Headers are looked up, not parsed into anything."""
 
     __slots__ = (
+        "_by_name",
         "address",
         "admitted_at_us",
         "answered",
@@ -74,7 +75,8 @@ class Exchange:
         self.refuse_early: Callable[[GatewayError], None] = lambda _: None
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.headers: Iterable[Header] = scope["headers"]
+        self.headers: Sequence[Header] = scope["headers"]
+        self._by_name: dict[bytes, bytes] = dict(self.headers)
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
         self.address: Address | None = None
@@ -113,12 +115,20 @@ class Exchange:
 
     def header(self, name: bytes) -> str | None:
         """The value of a header that may stand only once."""
-        values = [value for header, value in self.headers if header == name]
-        if not values:
+        value = self._by_name.get(name)
+        if value is None:
             return None
-        if len(values) > 1 or not values[0].isascii():
+        if not value.isascii() or len(self.header_lines(name)) > 1:
             raise MalformedHeader(f"The header '{name.decode()}' must be sent once, in plain ASCII.")
-        return values[0].decode("ascii")
+        return value.decode("ascii")
+
+    def header_lines(self, name: bytes) -> Sequence[bytes]:
+        """Every value of a header, in order."""
+        if name not in self._by_name:
+            return ()
+        if len(self._by_name) == len(self.headers):
+            return (self._by_name[name],)
+        return [value for header, value in self.headers if header == name]
 
 
 class Sent(msgspec.Struct, frozen=True):

@@ -38,7 +38,7 @@ class Guard:
 
     def recognise(self, exchange: Exchange) -> None:
         """Say who is calling. Raise IpBanned."""
-        hops = [value for name, value in exchange.headers if name == FORWARDED_FOR]
+        hops = exchange.header_lines(FORWARDED_FOR)
         forwarded_for = ""
         if hops and self._is_trusted(exchange.peer):
             # Its last hops are its own work; what stands before them may be anybody's, and as long as they like.

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 import msgspec
 
@@ -23,7 +22,7 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import hear_out
-from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
+from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log, time_for_log
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
 from tollkeeper.edge.guard import Guard
@@ -194,9 +193,9 @@ def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
 
 
 def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
-    at, caller = datetime.fromtimestamp(exchange.unix_milliseconds / 1_000, UTC), exchange.caller
+    caller = exchange.caller
     return CallLine(
-        time=at.isoformat(timespec="milliseconds"),
+        time=time_for_log(exchange.unix_milliseconds),
         request_id=str(exchange.request_id),
         address=exchange.address,
         method=exchange.method if exchange.method in METHODS else "other",

@@ -10,10 +10,14 @@ Rules of this file
 import asyncio
 import ssl
 from collections.abc import Callable
-from types import SimpleNamespace
+from contextvars import ContextVar
+from functools import lru_cache
 from typing import Final
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
@@ -22,6 +26,8 @@ from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 KEPT_SECONDS: Final = 15.0
 # How often it is looked whether a connection that says nothing is still there.
 LOOK_SECONDS: Final = 1.0
+# Addresses that are taken apart once.
+ADDRESSES_KEPT: Final = 4_096
 NOT_CONNECTED: Final = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
 CUT_OFF: Final = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError)
 
@@ -48,7 +54,7 @@ class HttpUpstream:
         """Opened by the first call, as it belongs to the event loop that runs then."""
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=self._trust, limit=0, keepalive_timeout=KEPT_SECONDS),
+                connector=WatchedConnector(ssl=self._trust, limit=0, keepalive_timeout=KEPT_SECONDS),
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
                 headers={"accept-encoding": "identity", "user-agent": "tollkeeper"},
                 skip_auto_headers=("content-type",),
@@ -56,41 +62,48 @@ class HttpUpstream:
                 auto_decompress=False,
                 trust_env=False,
                 proxy=self._proxy_url,
-                trace_configs=[watching()],
             )
         return self._opened
 
     async def send(self, request: UpstreamRequest) -> "HttpAnswer":
+        silence = Silence(request.first_byte_seconds)
+        silence.begin()
         try:
-            async with asyncio.timeout(request.first_byte_seconds):
-                return HttpAnswer(await self._send(request), self._idle_seconds)
+            response = await self._send(request)
         except NOT_CONNECTED as error:
+            silence.stop()
             raise UpstreamFailed(Failure.UNREACHABLE) from error
-        except TimeoutError:
-            raise UpstreamFailed(Failure.SILENT) from None
         except aiohttp.ClientError as error:
+            silence.stop()
             raise UpstreamFailed(Failure.BROKEN) from error
+        except asyncio.CancelledError:
+            silence.stop()
+            if silence.only_reason() is not None:
+                raise UpstreamFailed(Failure.SILENT) from None
+            raise
+        silence.end()
+        return HttpAnswer(response, silence, self._idle_seconds)
 
     async def _send(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
         while True:
-            connection = SimpleNamespace(kept=False, on_sent=request.on_sent)
+            departure = Departure(request.on_sent)
+            departing.set(departure)
             try:
-                return await self._begin(request, connection)
+                return await self._begin(request)
             except NOT_CONNECTED:
                 raise
             except CUT_OFF:
                 # Each that fails is gone from those that are kept, so this ends with a new one at the latest.
-                if not connection.kept:
+                if not departure.on_kept_connection:
                     raise
 
-    async def _begin(self, request: UpstreamRequest, connection: SimpleNamespace) -> aiohttp.ClientResponse:
+    async def _begin(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
         return await self._client.request(
             request.method,
-            URL(request.url, encoded=True),
+            address(request.url),
             data=request.body or None,
             headers=request.headers,
             allow_redirects=False,
-            trace_request_ctx=connection,
         )
 
     async def close(self) -> None:
@@ -101,11 +114,12 @@ class HttpUpstream:
 class HttpAnswer:
     """An answer whose headers have come. One task at a time reads it."""
 
-    def __init__(self, response: aiohttp.ClientResponse, idle_seconds: float) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, silence: "Silence", idle_seconds: float) -> None:
         self.status = response.status
         self._response = response
         self._read = response.content.readany
-        self._silence = Silence(idle_seconds, lambda: is_closed(response))
+        self._silence = silence
+        silence.listen_to(response, idle_seconds)
 
     def header(self, name: str) -> str | None:
         return self._response.headers.get(name)
@@ -132,16 +146,26 @@ class HttpAnswer:
 
 
 class Silence:
-    """Cancels a read that waits in vain. One timer looks after many reads: one for each would double their cost."""
+    """Cancels who waits in vain, for an answer to begin or for more of it. One timer looks after many reads: one for
+    each would double their cost."""
 
-    def __init__(self, most_seconds: float, is_closed: Callable[[], bool]) -> None:
+    __slots__ = ("_failure", "_loop", "_most_seconds", "_reader", "_response", "_since", "_timer")
+
+    def __init__(self, most_seconds: float) -> None:
         self._most_seconds = most_seconds
-        self._is_closed = is_closed
+        self._response: aiohttp.ClientResponse | None = None
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._reader: asyncio.Task[object] | None = None
         self._since = 0.0
         self._failure: Failure | None = None
+
+    def listen_to(self, response: aiohttp.ClientResponse, most_seconds: float) -> None:
+        """The answer has begun; from now on it must not be silent for so long."""
+        self._response, self._most_seconds = response, most_seconds
+        if self._timer is not None and most_seconds < LOOK_SECONDS:
+            self._timer.cancel()
+            self._timer = None
 
     def begin(self) -> None:
         self._since = self._loop.time()
@@ -165,7 +189,7 @@ class Silence:
         if self._reader is None:
             return
         left_seconds = self._since + self._most_seconds - self._loop.time()
-        if left_seconds <= 0 or self._is_closed():
+        if left_seconds <= 0 or (self._response is not None and is_closed(self._response)):
             self._failure = Failure.STALLED if left_seconds <= 0 else Failure.BROKEN
             self._reader.cancel()
         else:
@@ -178,19 +202,48 @@ def is_closed(response: aiohttp.ClientResponse) -> bool:
     return connection is not None and (connection.transport is None or connection.transport.is_closing())
 
 
-def watching() -> aiohttp.TraceConfig:
-    """Tells of each request whether it went out on a kept connection, and that it went out."""
+class Departure:
+    """What is to be known of a request that goes out."""
 
-    async def note_reuse(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
-        trace.trace_request_ctx.kept = True
+    __slots__ = ("on_kept_connection", "on_sent")
 
-    async def note_sending(_: aiohttp.ClientSession, trace: SimpleNamespace, __: object) -> None:
-        trace.trace_request_ctx.on_sent()
+    def __init__(self, on_sent: Callable[[], None]) -> None:
+        self.on_sent = on_sent
+        self.on_kept_connection = True
 
-    watch = aiohttp.TraceConfig()
-    watch.on_connection_reuseconn.append(note_reuse)
-    watch.on_request_headers_sent.append(note_sending)
-    return watch
+
+departing: ContextVar[Departure] = ContextVar("departing")
+
+
+class WatchedConnector(aiohttp.TCPConnector):
+    """Tells of each request whether it has a kept connection, and that it goes out. (The client's own tracing tells
+    the same for ten times the cost.)"""
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> Connection:
+        departure = departing.get()
+        departure.on_kept_connection = True
+        connection = await super().connect(req, traces, timeout)
+        departure.on_sent()
+        return connection
+
+    async def _create_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> ResponseHandler:
+        departing.get().on_kept_connection = False
+        return await super()._create_connection(req, traces, timeout)
+
+
+@lru_cache(ADDRESSES_KEPT)
+def address(url: str) -> URL:
+    return URL(url, encoded=True)
 
 
 def trust(root_certificates: bytes | None) -> ssl.SSLContext:

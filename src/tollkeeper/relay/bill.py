@@ -98,6 +98,8 @@ class Bill:
         self._extensions = 0
         self._checkpoint_after = asyncio.get_running_loop().time() + CHECKPOINT_SECONDS
         self._checkpoint: asyncio.Future[bool] | None = None
+        # Of an answer that was complete: asked for by those who tell its price, and by those who book it.
+        self._last_word: Charge | None = None
 
     @property
     def covered_tokens(self) -> int:
@@ -174,6 +176,13 @@ class Bill:
     def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
         """What the call costs if it ends like this. A report is the last word on an answer that is `complete`; on any
         other it may be an early one, and what was counted since is not given away."""
+        if not (complete and ending is Ending.COMPLETED):
+            return self._charge(ending, meter, complete=complete)
+        if self._last_word is None:
+            self._last_word = self._charge(ending, meter, complete=True)
+        return self._last_word
+
+    def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
         most_tokens = self._offer.model.limits.context_tokens * self._ask.n
         reported = meter.reported if meter.reported and plausible(meter.reported, most_tokens) else None
         if reported and self._ask.measured:

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable
+from typing import Self
 from uuid import UUID
 
 from tollkeeper.core.addresses import Address
@@ -80,20 +80,21 @@ class Call:
             self._reason = reason
             self._task.cancel()
 
-    @asynccontextmanager
-    async def endable(self, *, after_seconds: float | None) -> AsyncIterator[None]:
-        """While this is open the call can be ended, and after that time it is."""
+    def endable(self, *, after_seconds: float | None, among: "Running | None" = None) -> "Endable":
+        """While this is open the call can be ended, and after that time it is. Those `among` which it is know of it."""
+        return Endable(self, after_seconds, among)
+
+    def begin(self) -> None:
         self._task = asyncio.current_task()
-        if after_seconds is not None:
-            self.end_later(after_seconds, Ending.TIME_LIMIT)
+
+    async def leave(self, problem: BaseException | None) -> None:
+        """It cannot be ended any more. Raise the reason why it was, if it was."""
         try:
-            yield
-            await self._absorb()
-        except asyncio.CancelledError:
-            if self._reason is None or self._task is None:
-                raise
-            self._task.uncancel()
-            raise self._reason from None
+            if problem is None:
+                await self._absorb()
+            elif isinstance(problem, asyncio.CancelledError) and self._reason is not None and self._task is not None:
+                self._task.uncancel()
+                raise self._reason from None
         finally:
             self._task = None
             for timer in self._timers:
@@ -111,6 +112,30 @@ class Call:
             self._task.uncancel()
 
 
+class Endable:
+    """A call from here on, until it has come to an end."""
+
+    __slots__ = ("_after_seconds", "_among", "_call")
+
+    def __init__(self, call: Call, after_seconds: float | None, among: "Running | None") -> None:
+        self._call = call
+        self._after_seconds = after_seconds
+        self._among = among
+
+    async def __aenter__(self) -> Self:
+        self._call.begin()
+        if self._after_seconds is not None:
+            self._call.end_later(self._after_seconds, Ending.TIME_LIMIT)
+        if self._among is not None:
+            self._among.add(self._call)
+        return self
+
+    async def __aexit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if self._among is not None:
+            self._among.discard(self._call)
+        await self._call.leave(problem)
+
+
 class Running:
     """The calls under way in this process, so that it can stop in order."""
 
@@ -119,18 +144,16 @@ class Running:
         self._none_left = asyncio.Event()
         self._over = False
 
-    @contextmanager
-    def counted(self, call: Call) -> Iterator[None]:
-        """To be opened within `endable`."""
+    def add(self, call: Call) -> None:
+        """One that can be ended."""
         self._calls.add(call)
         if self._over:
             call.end(NodeStopping(), Ending.NODE_STOPPED)
-        try:
-            yield
-        finally:
-            self._calls.discard(call)
-            if not self._calls:
-                self._none_left.set()
+
+    def discard(self, call: Call) -> None:
+        self._calls.discard(call)
+        if not self._calls:
+            self._none_left.set()
 
     def end_all(self) -> None:
         self._over = True

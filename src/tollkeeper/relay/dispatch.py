@@ -7,7 +7,6 @@ Rules of this file
 """
 
 import asyncio
-import contextlib
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,6 +34,7 @@ from tollkeeper.ports import (
     Vendor,
 )
 from tollkeeper.ports.pool import Pool, Seat
+from tollkeeper.steady import Within
 
 LOOP_HEADER = "x-tollkeeper-loop"
 REFUSED = "refused"
@@ -76,9 +76,12 @@ class Attempt(msgspec.Struct):
     def told(self, ending: str, cost: int) -> Mapping[str, object]:
         """For the receipt; an attempt with no outcome of its own ended as its call did."""
         ms = _milliseconds_since(self.begun) if self.ms is None else self.ms
-        shown = {"account": self.account, "outcome": self.outcome or ending, "ms": ms, "cost": cost}
-        known = {"status": self.status, "first_byte_ms": self.first_byte_ms}
-        return shown | {name: value for name, value in known.items() if value is not None}
+        shown: dict[str, object] = {"account": self.account, "outcome": self.outcome or ending, "ms": ms, "cost": cost}
+        if self.status is not None:
+            shown["status"] = self.status
+        if self.first_byte_ms is not None:
+            shown["first_byte_ms"] = self.first_byte_ms
+        return shown
 
 
 class Journey(msgspec.Struct):
@@ -193,25 +196,22 @@ class Dispatcher:
         seat = errand.seat
         attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
         journey.attempts.append(attempt)
-        with contextlib.ExitStack() as undo:
-            # Whatever happens but an answer: the seat is free again.
-            undo.callback(seat.leave)
-            try:
-                async with asyncio.timeout(journey.first_byte_seconds):
-                    answer, first = await self._begin(order, journey, errand, take)
-            except (TimeoutError, UpstreamFailed, NotAnAnswer, _Failed) as problem:
-                failed = _failed(problem)
-                attempt.end(failed.outcome)
-                if failed.trouble is not None:
-                    seat.fail(failed.trouble, failed.because, failed.retry_after_seconds)
-                raise failed from problem
+        delivery: Delivery | None = None
+        try:
+            delivery = await self._begin(order, journey, errand, take)
             seat.succeed(time.monotonic() - attempt.begun)
-            undo.pop_all()
-        return Delivery(answer, seat, first)
+        except (TimeoutError, UpstreamFailed, NotAnAnswer, _Failed) as problem:
+            failed = _failed(problem)
+            attempt.end(failed.outcome)
+            if failed.trouble is not None:
+                seat.fail(failed.trouble, failed.because, failed.retry_after_seconds)
+            raise failed from problem
+        finally:
+            if delivery is None:
+                seat.leave()
+        return delivery
 
-    async def _begin(
-        self, order: Order, journey: Journey, errand: "_Errand", take: Take
-    ) -> tuple[UpstreamAnswer, bytes]:
+    async def _begin(self, order: Order, journey: Journey, errand: "_Errand", take: Take) -> Delivery:
         """Send, and hear the beginning of the answer."""
         attempt = journey.attempts[-1]
         headers = (*errand.headers, ("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
@@ -226,11 +226,16 @@ class Dispatcher:
                 attempt.end(REFUSED)
                 await _refuse(answer, errand)
             answer = errand.vendor.told(answer, order)
-            first = await take(answer)
+            if order.stream:
+                async with Within(attempt.begun + journey.first_byte_seconds - time.monotonic()):
+                    first = await take(answer)
+            else:
+                # It begins when it is complete, and has as long as its call has.
+                first = await take(answer)
         finally:
             if first is None:
                 await answer.close()
-        return answer, first
+        return Delivery(answer, errand.seat, first)
 
     def _unavailable(self) -> ProviderUnavailable:
         refusal = ProviderUnavailable()

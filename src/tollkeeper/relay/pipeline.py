@@ -71,9 +71,8 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     dispatch = partial(relay.dispatcher.deliver, order, journey)
     answer = operation.answer(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
     try:
-        async with call.endable(after_seconds=limits.of(call, streamed=order.stream)):
-            with relay.running.counted(call):
-                yield answer
+        async with call.endable(after_seconds=limits.of(call, streamed=order.stream), among=relay.running):
+            yield answer
     finally:
         try:
             ending = _ending(answer, call, journey.attempts)

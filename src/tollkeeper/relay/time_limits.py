@@ -16,6 +16,13 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     longest_seconds: int
     first_byte_seconds: float
     idle_seconds: float
+    # Longer than any call can be without a sign of life, so that nobody settles one that still runs.
+    hold_seconds: int = 0
+
+    def __post_init__(self) -> None:
+        silent_seconds = round(ATTEMPTS_MOST * self.first_byte_seconds + self.idle_seconds)
+        hold_seconds = max(2 * self.longest_seconds, silent_seconds) + GRACE_SECONDS
+        msgspec.structs.force_setattr(self, "hold_seconds", hold_seconds)
 
     def of(self, call: Call, *, streamed: bool) -> float | None:
         """How long a call may last: on the main address streams may last as long as they speak."""
@@ -24,9 +31,3 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
     def first_byte(self, *, streamed: bool) -> float:
         """A whole answer begins when it is complete."""
         return self.first_byte_seconds if streamed else self.longest_seconds
-
-    @property
-    def hold_seconds(self) -> int:
-        """Longer than any call can be without a sign of life, so that nobody settles one that still runs."""
-        silent_seconds = round(ATTEMPTS_MOST * self.first_byte_seconds + self.idle_seconds)
-        return max(2 * self.longest_seconds, silent_seconds) + GRACE_SECONDS

@@ -1,13 +1,15 @@
 """API keys in PostgreSQL, and the snapshots of them that a node keeps in memory.
 
 Rules of this file
-1. A snapshot is filed under the full digest of the key, never under a part of it.
+1. A snapshot is filed under a full digest of the key, never under a part of it: one that is made quickly, under a
+   secret that this process alone has and forgets. Under the pepper a key is digested only to ask the database.
 2. A snapshot is used only while the change feed is fresh; otherwise the database is asked.
 3. What was read before a change came in is not filed after it.
 """
 
+import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from hashlib import blake2b
 
 import asyncpg
 
@@ -35,6 +37,7 @@ class SqlKeys:
         self._changes = changes
         self._peppers = peppers
         self._snapshots_most = snapshots_most
+        self._secret = secrets.token_bytes(32)
         self._snapshots: OrderedDict[bytes, KeyRecord] = OrderedDict()
         self._by_key: dict[int, set[bytes]] = {}
         self._by_account: dict[int, set[bytes]] = {}
@@ -45,22 +48,22 @@ class SqlKeys:
     async def find(self, key: str) -> KeyRecord | None:
         if not has_key_form(key):
             return None
-        digests = self._peppers.digests(key)
+        digest = blake2b(key.encode(), digest_size=32, key=self._secret).digest()
         if self._changes.fresh:
-            known = self._snapshots.get(digests[0])
+            known = self._snapshots.get(digest)
             if known is not None:
-                self._snapshots.move_to_end(digests[0])
+                self._snapshots.move_to_end(digest)
                 return known
-        return await self._lookups.ask(digests[0], lambda: self._ask(digests))
+        return await self._lookups.ask(digest, lambda: self._ask(key, digest))
 
-    async def _ask(self, digests: Sequence[bytes]) -> KeyRecord | None:
+    async def _ask(self, key: str, digest: bytes) -> KeyRecord | None:
         heard_before = self._changes_heard
-        row = await self._database.row(FIND, list(digests))
+        row = await self._database.row(FIND, self._peppers.digests(key))
         if row is None:
             return None
         record = _record(row)
         if heard_before == self._changes_heard:
-            self._file(digests[0], record)
+            self._file(digest, record)
         return record
 
     def _file(self, digest: bytes, record: KeyRecord) -> None:
