@@ -1,5 +1,7 @@
 """The journal: what it remembers, for whom, and when it forgets."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +54,8 @@ def test_a_torn_last_line_is_left_to_the_sweeper(tmp_path: Path) -> None:
     journal.write(a_settlement(an_order(1, 1, 5), 5))
     journal.close()
     [file] = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes() + file.read_bytes()[:50])
+    written = file.read_bytes().rstrip(b"\0")
+    file.write_bytes(written + written[:50] + bytes(100))
     [orphan] = orphaned(tmp_path)
     assert len(orphan.settlements) == 1
 
@@ -102,3 +105,30 @@ def test_a_journal_holds_no_content_and_is_for_its_owner_only(tmp_path: Path) ->
     [file] = (tmp_path / "own").iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk_is_told_when_room_is_reserved_and_forgotten_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    journal = Journal(tmp_path, 7)
+    with monkeypatch.context() as full:
+        full.setattr(os, "posix_fallocate", refuse)
+        with pytest.raises(OSError, match="no space left"):
+            journal.write(a_settlement(an_order(1, 1, 5), 5))
+    journal.write(a_settlement(an_order(1, 1, 6), 6))
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert [settlement.charge.amount for settlement in orphan.settlements] == [6]
+
+
+def test_a_line_longer_than_a_segment_is_refused_and_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 10)
+    journal = Journal(tmp_path, 7)
+    with pytest.raises(OSError, match="longer than its segment"):
+        journal.write(a_settlement(an_order(1, 1, 5), 5))
+    journal.close()

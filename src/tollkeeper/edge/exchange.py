@@ -41,6 +41,7 @@ class Exchange:
 
     __slots__ = (
         "_by_name",
+        "_id_text",
         "address",
         "admitted_at_us",
         "answered",
@@ -68,6 +69,7 @@ class Exchange:
         self.begun = time.perf_counter()
         self.unix_milliseconds = unix_milliseconds
         self.request_id = uuid7(unix_milliseconds, os.urandom(10))
+        self._id_text = ""
         self.answered = False
         # Whether the request's body has been read to its end.
         self.heard_out = False
@@ -89,6 +91,11 @@ class Exchange:
         # For the log line alone:
         self.admitted_at_us: int | None = None
         self.code: str | None = None
+
+    @property
+    def id_text(self) -> str:
+        self._id_text = self._id_text or str(self.request_id)
+        return self._id_text
 
     def claim(self) -> bool:
         """The right to answer, for the first who asks."""

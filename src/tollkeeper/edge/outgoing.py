@@ -39,7 +39,7 @@ class Outgoing:
                 self.begun = True
                 own = (
                     (b"content-type", self.content_type.encode()),
-                    (b"x-request-id", str(self._exchange.request_id).encode()),
+                    (b"x-request-id", self._exchange.id_text.encode()),
                     *self._exchange.limit_headers(),
                 )
                 start = {"type": "http.response.start", "status": 200, "headers": [*HEADERS, *own]}

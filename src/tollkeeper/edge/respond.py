@@ -156,7 +156,7 @@ class Gateway:
 async def _send(exchange: Exchange, reply: Reply) -> None:
     headers = [
         *reply.headers,
-        (b"x-request-id", str(exchange.request_id).encode()),
+        (b"x-request-id", exchange.id_text.encode()),
         *exchange.limit_headers(),
         (b"cache-control", reply.caching),
     ]
@@ -196,7 +196,7 @@ def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
     caller = exchange.caller
     return CallLine(
         time=time_for_log(exchange.unix_milliseconds),
-        request_id=str(exchange.request_id),
+        request_id=exchange.id_text,
         address=exchange.address,
         method=exchange.method if exchange.method in METHODS else "other",
         path=path_for_log(exchange.path),

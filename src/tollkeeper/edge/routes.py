@@ -73,9 +73,11 @@ class RouteTable:
 
     def __init__(self, routes: Iterable[Route], book: AddressBook) -> None:
         self._by_address: Mapping[Address, dict[str, dict[str, Route]]] = {address: {} for address in Address}
+        self._styles: dict[tuple[Address, str], Style] = {}
         for route in routes:
             for address in _served_on(route, book):
                 self._by_address[address].setdefault(route.path, {})[route.method] = route
+                self._styles.setdefault((address, route.path), route.style)
 
     def find(self, address: Address, path: str, method: str) -> Route:
         methods = self._by_address[address].get(path)
@@ -88,7 +90,7 @@ class RouteTable:
 
     def style(self, address: Address, path: str) -> Style:
         """In which style a refusal is worded there, even where no route was found."""
-        return next((route.style for route in self._by_address[address].get(path, {}).values()), CURRENT)
+        return self._styles.get((address, path), CURRENT)
 
 
 def _served_on(route: Route, book: AddressBook) -> frozenset[Address]:

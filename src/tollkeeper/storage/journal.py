@@ -1,15 +1,18 @@
 """The journal: a local file that remembers settlements until the database has them.
 
-It is written without fsync: that survives kill -9 of the process, which is what it is for. The next worker on the same
-host settles from it what its predecessor could not; whatever is lost with the whole host is settled by the sweeper.
+It is written through memory that is the file's own, without fsync: that survives kill -9 of the process, which is what
+it is for, and costs no system call. The next worker on the same host settles from it what its predecessor could not;
+whatever is lost with the whole host is settled by the sweeper.
 
 Rules of this file
 1. A settlement is written before the caller's last byte is sent. A later line for a call replaces an earlier one.
 2. A file is locked while its owner lives. One that can be locked belongs to nobody and is replayed, then removed.
-3. Segments end at a few megabytes and are removed once everything in them is booked.
+3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
+   used: a full disk is told then, and not by a signal in the middle of a line.
 """
 
 import fcntl
+import mmap
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -35,23 +38,25 @@ class Segment:
         self.path = path
         # Locked before it has its name: nobody may find it and take its owner for dead.
         nameless = path.with_suffix(".new")
-        self._descriptor: int | None = os.open(nameless, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._descriptor: int | None = os.open(nameless, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         nameless.rename(path)
-        self.size_bytes = 0
+        self._room: mmap.mmap | None = None
+        self._size_bytes = 0
         self.unbooked: set[UUID] = set()
 
-    def write(self, settlement: Settlement) -> None:
-        """Raise OSError where the line could not be written whole."""
-        if self._descriptor is None:
-            raise OSError("the journal is closed")
-        line = encode(settlement) + b"\n"
-        # One write of one line: a process killed in the middle leaves either all of it or a torn last line.
-        if os.write(self._descriptor, line) < len(line):
-            os.ftruncate(self._descriptor, self.size_bytes)
-            raise OSError("the disk is full")
-        self.size_bytes += len(line)
-        self.unbooked.add(settlement.request_id)
+    def has_room_for(self, line: bytes) -> bool:
+        return self._size_bytes + len(line) <= SEGMENT_BYTES
+
+    def write(self, request_id: UUID, line: bytes) -> None:
+        """Raise OSError where there is no room for the line."""
+        if not self.has_room_for(line):
+            raise OSError("a line is longer than its segment")
+        room, end = self._room or self._reserve(), self._size_bytes + len(line)
+        # A process killed in the middle of this leaves a torn last line, as it would in the middle of any write.
+        room[self._size_bytes : end] = line
+        self._size_bytes = end
+        self.unbooked.add(request_id)
 
     def remove(self) -> None:
         with suppress(FileNotFoundError):
@@ -60,9 +65,19 @@ class Segment:
 
     def leave(self) -> None:
         """Give up the lock: whoever comes next may replay what is in here."""
+        if self._room is not None:
+            self._room.close()
+            self._room = None
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _reserve(self) -> mmap.mmap:
+        if self._descriptor is None:
+            raise OSError("the journal is closed")
+        os.posix_fallocate(self._descriptor, 0, SEGMENT_BYTES)
+        self._room = mmap.mmap(self._descriptor, SEGMENT_BYTES)
+        return self._room
 
 
 class Journal:
@@ -76,14 +91,17 @@ class Journal:
         self._segments = [self._new_segment()]
 
     def write(self, settlement: Settlement) -> None:
-        if self._segments[-1].size_bytes > SEGMENT_BYTES:
+        line = encode(settlement) + b"\n"
+        if not self._segments[-1].has_room_for(line):
             self._segments.append(self._new_segment())
-        self._segments[-1].write(settlement)
+        self._segments[-1].write(settlement.request_id, line)
 
     def booked(self, request_id: UUID) -> None:
         """The database has this one."""
         for segment in self._segments:
             segment.unbooked.discard(request_id)
+        if len(self._segments) == 1:
+            return
         # A line that is replayed although its call was settled does nothing, so segments may go in any order.
         for segment in [segment for segment in self._segments[:-1] if not segment.unbooked]:
             self._segments.remove(segment)
@@ -140,7 +158,8 @@ def _locked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _settlements(text: bytes) -> Iterator[Settlement]:
-    for line in text.splitlines():
+    # What follows the last line is room that was not used.
+    for line in text.rstrip(b"\0").splitlines():
         # The last line may be torn: its call is settled by the sweeper.
         with suppress(msgspec.DecodeError):
             yield decode(line)
