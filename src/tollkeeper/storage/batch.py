@@ -1,8 +1,8 @@
 """Micro-batches: many callers, one statement.
 
 Rules of this file
-1. There is no timer. A flush starts when there is work and the last flush has returned; what arrives meanwhile is the
-   next batch.
+1. A flush starts when there is work and the last flush has returned; what arrives meanwhile is the next batch. Where
+   nobody waits for the result, a batch may gather for a moment first: a statement costs hardly more for more rows.
 2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent.
 3. A bad row fails alone: a batch that the database rejects is halved until the culprit stands by itself.
 4. What waits is bounded in number and time. A caller who gives up takes its row along only if that was never sent.
@@ -41,10 +41,12 @@ class Batcher(Generic[Row, Result]):
         flush: Callable[[Sequence[Row]], Awaitable[Sequence[Result]]],
         *,
         patience_seconds: float | None = None,
+        gather_seconds: float = 0.0,
         unclaimed: Callable[[Row, Result | None], None] = lambda *_: None,
     ) -> None:
         """Without patience every row is sent, however long that takes and whoever still waits for it."""
         self._flush = flush
+        self._gather_seconds = gather_seconds
         self._patience_seconds = patience_seconds
         self._unclaimed = unclaimed
         self._waiting: deque[Entry[Row, Result]] = deque()
@@ -74,9 +76,12 @@ class Batcher(Generic[Row, Result]):
     async def _run(self) -> None:
         impatience = None if self._patience_seconds is None else asyncio.create_task(self._watch())
         try:
-            while batch := self._next_batch():
-                self._sent = batch
-                await self._deliver(batch)
+            while self._waiting:
+                if self._gather_seconds and len(self._waiting) < ROWS_MOST:
+                    await asyncio.sleep(self._gather_seconds)
+                self._sent = self._next_batch()
+                if self._sent:
+                    await self._deliver(self._sent)
         finally:
             self._sent = ()
             self._running = None

@@ -27,6 +27,8 @@ HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8
 SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 
+# Nobody waits for a settlement, and what it gives back of a hold is free a moment later.
+SETTLES_GATHER_SECONDS = 0.02
 # Transactions that lost a fight, rather than being wrong.
 TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
 FENCED = "TK001"
@@ -45,7 +47,7 @@ class SqlLedger:
         self._journal = journal
         self._patience_seconds = patience_seconds
         self._holds = Batcher(self._flush_holds, patience_seconds=patience_seconds, unclaimed=self._void_unclaimed)
-        self._settles = Batcher(self._flush_settles)
+        self._settles = Batcher(self._flush_settles, gather_seconds=SETTLES_GATHER_SECONDS)
         self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
 
     async def hold(self, order: HoldOrder) -> Verdict:
