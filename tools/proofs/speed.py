@@ -142,11 +142,11 @@ class Proof:
         if not annexes.CAN_GROW:
             return
         say("a thousand customers, and the same when the books are full")
-        before_us = trials.many_customers_us(self._rounds, self._asked.customers)
+        before_us = trials.many_customers_us(self._rounds, self._asked.customers, self._stage.keys)
         stage.wait_for_receipts(self._stage, self._calls_so_far)
-        annexes.fill(self._stage, self._asked.accounts, self._asked.rows)
+        keys = annexes.fill(self._stage, accounts=self._asked.accounts, rows=self._asked.rows)
         self._filled = stage.receipts(self._stage) - self._calls_so_far
-        after_us = trials.many_customers_us(self._rounds, self._asked.customers)
+        after_us = trials.many_customers_us(self._rounds, self._asked.customers, keys)
         self.figures["growth"] = round(after_us / before_us, 2)
 
     def _note(self, name: str, by_subject: dict[str, float]) -> None:

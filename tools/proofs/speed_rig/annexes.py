@@ -19,9 +19,12 @@ _growth, _peers = _found("growth"), _found("peers")
 CAN_GROW = _growth is not None
 
 
-def fill(stage: Stage, accounts: int, rows: int) -> None:
+def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
+    """Grow the books while nothing is measured; the keys of some of the new accounts."""
     assert _growth is not None
-    _growth.fill(stage, accounts, rows)
+    with stage.cores.all_for(stage.beside["postgres"]):
+        keys: list[str] = _growth.fill(stage, accounts=accounts, rows=rows)
+    return keys
 
 
 @contextmanager

@@ -1,12 +1,12 @@
 """Cores: what is measured has one to itself, everything else shares the rest.
 
 A process inherits the cores of the one that starts it, and so do its threads and children. So this process changes its
-own before it starts something, and nobody is moved while it runs: PostgreSQL's sessions, too, stay where it began.
+own before it starts something, and nothing is moved while it is measured: PostgreSQL's sessions stay where it began.
 """
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -29,6 +29,15 @@ class Cores(msgspec.Struct, frozen=True):
         finally:
             os.sched_setaffinity(0, self.others)
 
+    @contextmanager
+    def all_for(self, root: int) -> Iterator[None]:
+        """While nothing is measured, one of the others may use every core; with it those that it starts meanwhile."""
+        _move(root, self.measured | self.others)
+        try:
+            yield
+        finally:
+            _move(root, self.others)
+
     def require_measured(self, root: int) -> None:
         _require(root, self.measured)
 
@@ -49,6 +58,14 @@ def split() -> Iterator[Cores]:
         yield cores
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def _move(root: int, cores: frozenset[int]) -> None:
+    for pid in tree(root):
+        for thread in threads(pid):
+            # One that has ended meanwhile is nowhere.
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, cores)
 
 
 def _require(root: int, cores: frozenset[int]) -> None:

@@ -49,7 +49,10 @@ def require_alone(port: int, root: int) -> None:
 
 
 def threads(pid: int) -> list[int]:
-    return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    try:
+        return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []  # It has ended meanwhile.
 
 
 def _children(pid: int) -> list[int]:

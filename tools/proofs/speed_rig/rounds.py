@@ -23,12 +23,13 @@ class Length(msgspec.Struct, frozen=True):
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of a subject in its turn: by how many connections, how often, for how many customers."""
+    """What is asked of a subject in its turn: by how many connections, how often, with whose keys."""
 
     order: Order
     connections: int = CONNECTIONS
     per_second: float | None = None
-    customers: int = CONNECTIONS
+    # Without: as many of the stage's as there are connections.
+    keys: list[str] | None = None
     begin_within_seconds: float = 0
 
 
@@ -77,7 +78,7 @@ class Rounds:
         plan = Plan(
             port=subject.port,
             connections=demand.connections,
-            keys=self.stage.keys[: demand.customers],
+            keys=demand.keys or self.stage.keys[: demand.connections],
             body=demand.order.body,
             events=demand.order.events,
             begin_within_seconds=demand.begin_within_seconds,

@@ -5,7 +5,7 @@ import msgspec
 from tools.proofs import say
 from tools.proofs.speed_rig.orders import streamed, whole
 from tools.proofs.speed_rig.rounds import WARM_SECONDS, Demand, Length, Rounds, Turns
-from tools.proofs.speed_rig.stage import CUSTOMERS, Subject
+from tools.proofs.speed_rig.stage import Subject
 
 # What a call costs beside the gateway: load and simulator are not part of an operator's bill.
 STORES = ("postgres", "redis")
@@ -95,9 +95,9 @@ def several_workers(rounds: Rounds, length: Length, several: Subject) -> float:
     return turns.ratio(several.name, "full")
 
 
-def many_customers_us(rounds: Rounds, length: Length) -> float:
-    """What a call costs in all, where a thousand customers call in turn."""
-    turns = rounds.run([rounds.stage.full], length, Demand(order=whole(), customers=CUSTOMERS))
+def many_customers_us(rounds: Rounds, length: Length, keys: list[str]) -> float:
+    """What a call costs in all, where the customers with these keys call in turn."""
+    turns = rounds.run([rounds.stage.full], length, Demand(order=whole(), keys=keys))
     return turns.cpu_us("full", *STORES)
 
 
