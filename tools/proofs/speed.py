@@ -39,7 +39,8 @@ def main() -> int:
         proof.run()
         proof.close_books()
     figures = proof.figures
-    say(" ".join(f"{name}={shown(figure)}" for name, figure in figures.items() if name not in LAST_LINE))
+    others = " ".join(f"{name}={shown(figure)}" for name, figure in figures.items() if name not in LAST_LINE)
+    say(f"{others} books={'broken' if proof.failures else 'clean'}")
     failures = [*proof.failures, *missed(figures, timings=judges_timings(chosen))]
     for failure in failures:
         say(f"FAILED: {failure}")
