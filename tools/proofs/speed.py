@@ -143,12 +143,12 @@ class Proof:
         if not annexes.CAN_GROW:
             return
         say("a thousand customers, and the same when the books are full")
-        before_us = trials.many_customers_us(self._rounds, self._asked.customers, self._stage.keys)
+        before = trials.many_customers(self._rounds, self._asked.customers, self._stage.keys)
         stage.wait_for_receipts(self._stage, self._calls_so_far)
         keys = annexes.fill(self._stage, accounts=self._asked.accounts, rows=self._asked.rows)
         self._filled = stage.receipts(self._stage) - self._calls_so_far
-        after_us = trials.many_customers_us(self._rounds, self._asked.customers, keys)
-        self.figures["growth"] = round(after_us / before_us, 2)
+        after = trials.many_customers(self._rounds, self._asked.customers, keys)
+        self.figures["growth"] = round(after / before, 2)
 
     def _note(self, name: str, by_subject: dict[str, float]) -> None:
         self.figures |= {f"{name}_{subject}": round(figure, 1) for subject, figure in by_subject.items()}
