@@ -64,7 +64,8 @@ def added_ms(rounds: Rounds, length: Length, *, per_second: float) -> Added:
 
 
 def chunks(rounds: Rounds, length: Length, *, streams: int, chunk_ms: int) -> Chunks:
-    """Of streams that speak all the time, each in its own moments."""
+    """Of streams that speak all the time. The simulator's clock ticks once a millisecond, so that some of them speak
+    together: a chunk is also late because of those before it."""
     count = round((WARM_SECONDS + length.seconds + SPARE_SECONDS) * 1_000 / chunk_ms)
     demand = Demand(
         order=streamed(count, chunk_ms=chunk_ms), connections=streams, begin_within_seconds=WARM_SECONDS / 2
@@ -96,8 +97,8 @@ def several_workers(rounds: Rounds, length: Length, several: Subject) -> float:
 
 
 def many_customers(rounds: Rounds, length: Length, keys: list[str]) -> float:
-    """What a call costs in all, where the customers with these keys call in turn: in calls of the bare proxy in the same
-    round, because what is compared lies minutes apart, and the machine may be slower by then."""
+    """What a call costs in all, where the customers with these keys call in turn. The unit is a call of the bare proxy
+    in the same round: what is compared lies minutes apart, and the machine may be slower by then."""
     turns = _bare_and_full(rounds, length, Demand(order=whole(), keys=keys))
     say(f"{turns.cpu_us('full', *STORES):.0f} µs in all")
     return turns.median(
