@@ -1,88 +1,161 @@
 """prove-speed: what the gateway costs beside a bare proxy of the same parts, and that streams cost it little memory.
 
-Both stand side by side, one worker each, before the same simulator, and get the same requests in turns. Counted is the
-time on a core that their own processes used for each call, which two cores shared with everything else do not blur as
-they blur a rate. Memory is asserted everywhere, timings by hand and in full size.
+Gateway, bare proxy and nginx stand side by side, one worker each, on a core of their own before the same simulator, and
+get the same requests in turns. Counted is the time on a core that their own processes used for each call, which a
+machine shared with everything else does not blur as it blurs a rate. Books and memory are judged everywhere, timings by
+hand and in full size. With PEERS=1, another gateway is measured as well.
 """
 
+import os
 import resource
 import sys
 
-import msgspec
-
 from tools.node import tollkeeper
 from tools.proofs import conclude, judges_timings, say, size
-from tools.proofs.speed_rig import stage, streams
-from tools.proofs.speed_rig.rounds import Length, Rounds
+from tools.proofs.speed_rig import annexes, stage, streams, trials
+from tools.proofs.speed_rig.rounds import Rounds
+from tools.proofs.speed_rig.sizes import SIZES, Size
+from tools.proofs.speed_rig.verdict import missed
 
-STREAM_KB_MOST = 64
-CHUNKS_KB_MOST = 64
-RATIO_LEAST = 0.2
-# The gateway and the simulator hold a thousand streams, the gateway on both sides.
-DESCRIPTORS = 4_096
-
-
-class Size(msgspec.Struct, frozen=True, kw_only=True):
-    warm: Length
-    calls: Length
-    latency: Length
-    bursts: Length
-    chunks: Length
-
-
-SIZES = {
-    "small": Size(
-        warm=Length(1, 1), calls=Length(3, 3), latency=Length(2, 3), bursts=Length(1, 2), chunks=Length(2, 2)
-    ),
-    "full": Size(
-        warm=Length(1, 10), calls=Length(5, 30), latency=Length(5, 30), bursts=Length(5, 10), chunks=Length(5, 30)
-    ),
-}
+# The gateway holds thousands of streams, on both sides.
+DESCRIPTORS = 16_384
+LAST_LINE = (
+    "ratio",
+    "total_us",
+    "added_p50_ms",
+    "added_p99_ms",
+    "chunk_added_us",
+    "big_ratio",
+    "growth",
+    "peers_x",
+)
 
 
 def main() -> int:
     chosen = size()
-    asked = SIZES[chosen]
     allow_descriptors()
     with stage.built() as built:
-        rounds = Rounds(built)
-        say("warming up")
-        rounds.at_full_speed(asked.warm)
-        say("whole answers, as fast as they come")
-        costs = rounds.at_full_speed(asked.calls)
-        say("whole answers at a modest rate")
-        added_p50_ms, added_p99_ms = rounds.added_ms(asked.latency)
-        say("streams, fast and slow")
-        burst_us, lone_us = rounds.burst_event_us(asked.bursts), rounds.lone_event_us(asked.chunks)
-        say("very long streams, and many at once")
-        chunks_kb, stream_kb = streams.chunks_kb(built), streams.stream_kb(built)
+        proof = Proof(built, SIZES[chosen])
+        proof.run()
+        proof.close_books()
+    figures = proof.figures
+    others = " ".join(f"{name}={shown(figure)}" for name, figure in figures.items() if name not in LAST_LINE)
+    say(f"{others} books={'broken' if proof.failures else 'clean'}")
+    failures = [*proof.failures, *missed(figures, timings=judges_timings(chosen))]
+    for failure in failures:
+        say(f"FAILED: {failure}")
+    conclude({name: shown(figures[name]) for name in LAST_LINE})
+    return 1 if failures else 0
 
-        # What is still to be settled is settled when it has stopped.
-        built.node.stop()
-        calls, receipts = rounds.calls + streams.STREAMS_IN_ALL, stage.receipts(built)
+
+class Proof:
+    """The trials one after another, and what they have shown."""
+
+    def __init__(self, built: stage.Stage, asked: Size) -> None:
+        self.figures: dict[str, float | None] = {}
+        self.failures: list[str] = []
+        self._stage = built
+        self._asked = asked
+        self._rounds = Rounds(built)
+        # Through the gateway beside the rounds, and receipts that nobody called for.
+        self._streams = 0
+        self._filled = 0
+
+    def run(self) -> None:
+        self._idle()
+        self._calls()
+        self._chunks()
+        self._memory()
+        self._workers()
+        self._peers()
+        self._growth()
+
+    def close_books(self) -> None:
+        """What is still to be settled is settled when the node has stopped."""
+        self._stage.node.stop()
+        calls, receipts = self._calls_so_far, stage.receipts(self._stage) - self._filled
         say(f"{calls} calls through the gateway, {receipts} receipts")
-        check = tollkeeper(built.settings, "books", "check")
-        clean = check.returncode == 0 and calls == receipts
+        if calls != receipts:
+            self.failures.append(f"{calls} calls have {receipts} receipts")
+        check = tollkeeper(self._stage.settings, "books", "check")
+        if check.returncode:
+            self.failures.append(f"the books do not balance: {check.stdout} {check.stderr}")
 
-    say(" ".join(f"cpu_us_{name}={spent:.0f}" for name, spent in costs.beside_us.items()))
-    say(f"chunk_us_bare={lone_us.bare:.1f} chunk_us_full={lone_us.full:.1f}")
-    say(f"burst_event_us_bare={burst_us.bare:.1f} burst_event_us_full={burst_us.full:.1f}")
-    conclude(
-        {
-            "cpu_us_bare": round(costs.cpu_us.bare),
-            "cpu_us_full": round(costs.cpu_us.full),
-            "ratio": round(costs.ratio, 2),
-            "added_p50_ms": round(added_p50_ms, 2),
-            "added_p99_ms": round(added_p99_ms, 2),
-            "chunk_added_us": round(lone_us.full - lone_us.bare, 1),
-            "per_s": round(costs.per_second),
-            "stream_kb": round(stream_kb, 1),
-            "chunks_kb": round(chunks_kb, 1),
-            "books": "clean" if clean else "broken",
-        }
-    )
-    held = clean and stream_kb < STREAM_KB_MOST and chunks_kb < CHUNKS_KB_MOST
-    return 0 if held and (costs.ratio >= RATIO_LEAST or not judges_timings(chosen)) else 1
+    @property
+    def _calls_so_far(self) -> int:
+        return self._rounds.calls + self._streams
+
+    def _idle(self) -> None:
+        self.figures["ready_s"] = round(self._stage.ready_seconds, 2)
+        self.figures["idle_mb"] = round(self._stage.idle_bytes / 1e6, 1)
+
+    def _calls(self) -> None:
+        say("warming up")
+        trials.at_full_speed(self._rounds, self._asked.warm)
+        say("whole answers, as fast as they come")
+        costs = trials.at_full_speed(self._rounds, self._asked.calls)
+        self._note("cpu_us", costs.cpu_us)
+        self._note("beside_us", costs.beside_us)
+        self.figures |= {"ratio": round(costs.ratio, 2), "total_us": round(costs.total_us)}
+        self.figures["per_s"] = round(costs.per_second)
+        say("whole answers at a quarter of that rate")
+        added = trials.added_ms(self._rounds, self._asked.latency, per_second=costs.per_second / 4)
+        self.figures |= {"added_p50_ms": round(added.p50, 2), "added_p99_ms": round(added.p99, 2)}
+        say(f"prompts of {trials.BIG_PROMPT_BYTES // 1_000} KB, {trials.BIG_CONNECTIONS} at once")
+        self.figures["big_ratio"] = round(trials.big_ratio(self._rounds, self._asked.big), 2)
+
+    def _chunks(self) -> None:
+        say("64 streams, a chunk each 10 ms")
+        slow = trials.chunks(self._rounds, self._asked.chunks, streams=64, chunk_ms=10)
+        self._note("chunk_us", slow.event_us)
+        self.figures |= {"chunk_added_us": round(slow.added_us.p50), "chunk_added_p99_us": round(slow.added_us.p99)}
+        say("256 streams, a chunk each 5 ms")
+        fast = trials.chunks(self._rounds, self._asked.fast_chunks, streams=256, chunk_ms=5)
+        self._note("fast_chunk_us", fast.event_us)
+
+    def _memory(self) -> None:
+        say("very long streams, and many at once")
+        asked = self._asked
+        self.figures["chunks_kb"] = round(streams.chunks_kb(self._stage, asked.long_streams), 1)
+        found = streams.open_at_once(self._stage, asked.crowd)
+        self.figures |= {"stream_kb": round(found.stream_kb, 1), "late_ms": round(found.late_ms, 1)}
+        self._streams += asked.long_streams + asked.crowd.streams
+
+    def _workers(self) -> None:
+        say("a node of two workers")
+        with stage.another_node(self._stage, "two_workers", workers=2) as several:
+            ratio = trials.several_workers(self._rounds, self._asked.workers, several)
+        self.figures["two_workers"] = round(ratio, 2)
+
+    def _peers(self) -> None:
+        self.figures["peers_x"] = None
+        if os.environ.get("PEERS") == "1":
+            say("another gateway")
+            with annexes.peer(self._stage) as peer:
+                peer_us = trials.peer_us(self._rounds, self._asked.peer, peer)
+            full_us = self.figures["cpu_us_full"]
+            assert full_us is not None
+            self.figures |= {"cpu_us_peer": round(peer_us), "peers_x": round(peer_us / full_us, 1)}
+
+    def _growth(self) -> None:
+        """How much more a call costs when the books are full."""
+        self.figures["growth"] = None
+        if not annexes.CAN_GROW:
+            return
+        say("a thousand customers, and the same when the books are full")
+        before = trials.many_customers(self._rounds, self._asked.customers, self._stage.keys)
+        stage.wait_for_receipts(self._stage, self._calls_so_far)
+        keys = annexes.fill(self._stage, accounts=self._asked.accounts, rows=self._asked.rows)
+        self._filled = stage.receipts(self._stage) - self._calls_so_far
+        after = trials.many_customers(self._rounds, self._asked.customers, keys)
+        self.figures["growth"] = round(after / before, 2)
+
+    def _note(self, name: str, by_subject: dict[str, float]) -> None:
+        self.figures |= {f"{name}_{subject}": round(figure, 1) for subject, figure in by_subject.items()}
+
+
+def shown(figure: float | None) -> str:
+    return "-" if figure is None else f"{figure:g}"
 
 
 def allow_descriptors() -> None:

@@ -36,6 +36,8 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_chunk_ms: float = 0
     chunk_ms: float = 0
     echo: bool = False
+    # In each content chunk, beside the content, when it was sent: `sent_ns`, by this machine's monotonic clock.
+    stamped: bool = False
     # Images, whatever was asked for; bytes of each image's base64, or of a sound.
     images: int | None = None
     bytes: int | None = None
@@ -85,7 +87,7 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_uneventful(self) -> bool:
         """Whether the content is told in one breath and nothing happens meanwhile."""
-        odd = self.chunk_ms or self.drip or self.comment or self.crlf or self.stops_early
+        odd = self.chunk_ms or self.stamped or self.drip or self.comment or self.crlf or self.stops_early
         return not odd and self.error_at is None and self.malformed_at is None
 
     @property

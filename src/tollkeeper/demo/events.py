@@ -1,5 +1,6 @@
 """A streamed answer as server-sent events, well told or badly, as the directions have it."""
 
+import time
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
@@ -117,10 +118,16 @@ def _piece_by_piece(scene: Scene, passage: Passage, frame: Frame, mishaps: "Mish
         for before, after in passage.around:
             if sent and pause.seconds:
                 yield pause
-            yield Send(b"%b%b%b%b%b" % (start, before, piece.escaped, after, end), piece.tokens)
+            closing = _stamped(after) if scene.directions.stamped else after
+            yield Send(b"%b%b%b%b%b" % (start, before, piece.escaped, closing, end), piece.tokens)
             sent += 1
             if sent in mishaps.places:
                 yield from mishaps.after(sent)
+
+
+def _stamped(closing: bytes) -> bytes:
+    """The end of a JSON object with one more member: a script is asked for its next act when that is to be done."""
+    return b'%b,"sent_ns":%d}' % (closing.removesuffix(b"}"), time.monotonic_ns())
 
 
 class Mishaps:

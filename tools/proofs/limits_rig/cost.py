@@ -44,7 +44,7 @@ def measure(stack: ExitStack, ground: Ground, length: Length) -> Cost:
         _round(node, keys[group], group, WARM_UP.seconds)
     pairs = [
         {group: _round(node, keys[group], group, length.seconds) for group in _in_turn(number)}
-        for number in range(length.pairs)
+        for number in range(length.rounds)
     ]
     spent = [{group: found.cpu_us_per_call(group) for group, found in pair.items()} for pair in pairs]
     return Cost(
@@ -64,6 +64,7 @@ def _round(node: Node, keys: list[str], name: str, seconds: float) -> Measured:
     order = whole()
     plan = Plan(
         port=node.port,
+        connections=CONNECTIONS,
         keys=keys,
         body=order.body,
         events=order.events,

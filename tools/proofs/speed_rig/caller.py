@@ -5,6 +5,8 @@ It is HTTP only as far as these answers need it: a status, a length or chunks, n
 
 import asyncio
 import re
+import time
+from functools import partial
 from typing import Self, cast
 
 HEAD_END = b"\r\n\r\n"
@@ -12,21 +14,24 @@ LAST_CHUNK = b"0\r\n\r\n"
 EVENT = b"\ndata: "
 # An event that begins a chunk: all of them do where none waited for the next.
 FIRST_EVENT = b"\r\ndata: "
+STAMP = re.compile(rb'"sent_ns":(\d+)}')
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-def request(key: str, body: bytes) -> bytes:
-    head = (
+def head(key: str, body: bytes) -> bytes:
+    """What is sent before a body."""
+    return (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    ).encode()
 
 
 class Caller(asyncio.Protocol):
     """One connection. It asks again only when its answer is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, late_ns: list[int] | None = None) -> None:
+        """`late_ns`: where it notes how long each stamped event was under way; those that come in two parts are not."""
+        self._late_ns = late_ns
         # Of all its answers: events, and those that came in a chunk of their own or at the beginning of one.
         self.events = 0
         self.first_events = 0
@@ -36,8 +41,9 @@ class Caller(asyncio.Protocol):
         self._over: asyncio.Future[None] | None = None
 
     @classmethod
-    async def connected(cls, port: int) -> Self:
-        _, caller = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
+    async def connected(cls, port: int, late_ns: list[int] | None = None) -> Self:
+        made = partial(cls, late_ns)
+        _, caller = await asyncio.get_running_loop().create_connection(made, "127.0.0.1", port)
         return caller
 
     async def ask(self, asked: bytes) -> None:
@@ -75,6 +81,9 @@ class Caller(asyncio.Protocol):
             self._left_bytes -= len(data)
             is_over = self._left_bytes == 0
         else:
+            if self._late_ns is not None:
+                now_ns = time.monotonic_ns()
+                self._late_ns += [now_ns - int(sent_ns) for sent_ns in STAMP.findall(data)]
             seen = self._tail + data
             self.events += seen.count(EVENT) - self._tail.count(EVENT)
             self.first_events += seen.count(FIRST_EVENT)

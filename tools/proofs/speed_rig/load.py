@@ -5,15 +5,17 @@ however long the answers take.
 """
 
 import asyncio
+import itertools
 import os
 import random
 import sys
 import time
+from collections.abc import Sequence
 
 import msgspec
 import uvloop
 
-from tools.proofs.speed_rig.caller import Caller, request
+from tools.proofs.speed_rig.caller import Caller, head
 from tools.proofs.speed_rig.processes import cpu_seconds
 
 SEED = 7
@@ -21,11 +23,14 @@ SEED = 7
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     port: int
-    # One for each connection.
+    connections: int
+    # Every call takes the next, and after the last the first again.
     keys: list[str]
     body: str
     # How many events an answer must have; 0 where it is whole.
     events: int
+    # Connections begin to ask one after another within this time: streams that begin together speak together.
+    begin_within_seconds: float = 0
     # Before anything counts, and while it counts.
     warm_seconds: float
     seconds: float
@@ -45,14 +50,18 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     p50_ms: float
     p99_ms: float
+    # How long stamped events were under way.
+    late_p50_us: float
+    late_p99_us: float
     cpu_seconds: dict[str, float]
 
     @property
     def per_second(self) -> float:
         return self.calls / self.seconds
 
-    def cpu_us_per_call(self, name: str) -> float:
-        return self.cpu_seconds[name] * 1e6 / self.calls
+    def cpu_us_per_call(self, *names: str) -> float:
+        """Of all these together."""
+        return sum(self.cpu_seconds[name] for name in names) * 1e6 / self.calls
 
     def cpu_us_per_event(self, name: str) -> float:
         return self.cpu_seconds[name] * 1e6 / self.events
@@ -65,6 +74,7 @@ class Count(msgspec.Struct, frozen=True):
     calls: int
     events: int
     first_events: int
+    stamps: int
     cpu_seconds: dict[str, float]
 
 
@@ -72,12 +82,15 @@ class Load:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._callers: list[Caller] = []
-        self._requests = [request(key, plan.body.encode()) for key in plan.keys]
+        self._body = plan.body.encode()
+        self._heads = itertools.cycle([head(key, self._body) for key in plan.keys])
         self._waits: list[float] = []
+        self._late_ns: list[int] = []
         self._stopping = False
 
     async def run(self) -> Measured:
-        self._callers = [await Caller.connected(self._plan.port) for _ in self._plan.keys]
+        port, connections = self._plan.port, self._plan.connections
+        self._callers = [await Caller.connected(port, self._late_ns) for _ in range(connections)]
         driven = asyncio.ensure_future(self._closed() if self._plan.per_second is None else self._open())
         await self._wait(driven, self._plan.warm_seconds)
         begin = self._count()
@@ -85,38 +98,42 @@ class Load:
         end = self._count()
         self._stopping = True
         await driven
-        waits_ms = [wait * 1_000 for wait in sorted(self._waits[begin.calls : end.calls])]
+        waits, late_ns = sorted(self._waits[begin.calls : end.calls]), sorted(self._late_ns[begin.stamps : end.stamps])
         return Measured(
             calls=end.calls - begin.calls,
             calls_in_all=len(self._waits),
             events=end.events - begin.events,
             first_events=end.first_events - begin.first_events,
             seconds=end.at - begin.at,
-            p50_ms=waits_ms[len(waits_ms) // 2] if waits_ms else 0.0,
-            p99_ms=waits_ms[int(len(waits_ms) * 0.99)] if waits_ms else 0.0,
+            p50_ms=quantile(waits, 0.5) * 1_000,
+            p99_ms=quantile(waits, 0.99) * 1_000,
+            late_p50_us=quantile(late_ns, 0.5) / 1_000,
+            late_p99_us=quantile(late_ns, 0.99) / 1_000,
             cpu_seconds={name: spent - begin.cpu_seconds[name] for name, spent in end.cpu_seconds.items()},
         )
 
     async def _closed(self) -> None:
-        async def customer(caller: Caller, asked: bytes) -> None:
+        async def customer(caller: Caller, after_seconds: float) -> None:
+            await asyncio.sleep(after_seconds)
             while not self._stopping:
-                await self._call(caller, asked, begun=time.perf_counter())
+                await self._call(caller, begun=time.perf_counter())
 
-        await asyncio.gather(*map(customer, self._callers, self._requests))
+        apart_seconds = self._plan.begin_within_seconds / self._plan.connections
+        await asyncio.gather(*(customer(caller, number * apart_seconds) for number, caller in enumerate(self._callers)))
 
     async def _open(self) -> None:
         assert self._plan.per_second is not None
         chance, loop = random.Random(SEED), asyncio.get_running_loop()
-        idle: asyncio.Queue[tuple[Caller, bytes]] = asyncio.Queue()
-        for line in zip(self._callers, self._requests, strict=True):
-            idle.put_nowait(line)
+        idle: asyncio.Queue[Caller] = asyncio.Queue()
+        for caller in self._callers:
+            idle.put_nowait(caller)
 
         async def customer() -> None:
             # Who finds every line busy waits, and that wait counts.
             begun = time.perf_counter()
-            caller, asked = await idle.get()
-            await self._call(caller, asked, begun=begun)
-            idle.put_nowait((caller, asked))
+            caller = await idle.get()
+            await self._call(caller, begun=begun)
+            idle.put_nowait(caller)
 
         due = loop.time()
         async with asyncio.TaskGroup() as customers:
@@ -125,9 +142,9 @@ class Load:
                 await asyncio.sleep(due - loop.time())
                 customers.create_task(customer())
 
-    async def _call(self, caller: Caller, asked: bytes, *, begun: float) -> None:
+    async def _call(self, caller: Caller, *, begun: float) -> None:
         events_before = caller.events
-        await caller.ask(asked)
+        await caller.ask(next(self._heads) + self._body)
         self._waits.append(time.perf_counter() - begun)
         came = caller.events - events_before
         assert came == self._plan.events, f"{came} events came, not {self._plan.events}"
@@ -138,6 +155,7 @@ class Load:
             calls=len(self._waits),
             events=sum(caller.events for caller in self._callers),
             first_events=sum(caller.first_events for caller in self._callers),
+            stamps=len(self._late_ns),
             cpu_seconds={name: cpu_seconds(pid) for name, pid in self._plan.watched.items()}
             | {"load": cpu_seconds(os.getpid())},
         )
@@ -148,6 +166,10 @@ class Load:
         done, _ = await asyncio.wait([driven], timeout=seconds)
         for failed in done:
             failed.result()
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[int(len(ordered) * share)] if ordered else 0.0
 
 
 def main() -> None:

@@ -16,13 +16,14 @@ class Order(msgspec.Struct, frozen=True):
     events: int
 
 
-def whole(*, delay_ms: int = 0) -> Order:
-    return Order(_body(f"[[tokens=16 delay_ms={delay_ms}]]", prompt_bytes=800, stream=False), 0)
+def whole(*, delay_ms: int = 0, prompt_bytes: int = 800) -> Order:
+    return Order(_body(f"[[tokens=16 delay_ms={delay_ms}]]", prompt_bytes=prompt_bytes, stream=False), 0)
 
 
 def streamed(chunks: int, *, chunk_ms: int = 0, prompt_bytes: int = 800) -> Order:
-    body = _body(f"[[tokens={chunks} chunk_ms={chunk_ms}]]", prompt_bytes=prompt_bytes, stream=True)
-    return Order(body, chunks + EVENTS_BESIDE_CONTENT)
+    """Of a slow stream each chunk carries the time at which it was sent."""
+    directions = f"[[tokens={chunks} chunk_ms={chunk_ms} stamped={int(chunk_ms > 0)}]]"
+    return Order(_body(directions, prompt_bytes=prompt_bytes, stream=True), chunks + EVENTS_BESIDE_CONTENT)
 
 
 def _body(directions: str, *, prompt_bytes: int, stream: bool) -> str:

@@ -1,7 +1,8 @@
-"""The stage: stores, simulator, gateway and bare proxy, each on a port that is its own."""
+"""The stage: stores, simulator, gateway, bare proxy and nginx, each on a port that is its own and on its core."""
 
 import asyncio
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal
@@ -9,45 +10,59 @@ from decimal import Decimal
 import msgspec
 
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import office
+from tollkeeper.app import Office, office
 from tollkeeper.settings import load
 from tools.accounts import without_limits
 from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs.ledger_rig.ground import connect
 from tools.proofs.sdks.casting import ACTOR, PROVIDER_KEY, an_account
 from tools.proofs.speed_rig.bare import BareProxy
+from tools.proofs.speed_rig.cores import Cores, split
+from tools.proofs.speed_rig.nginx import Nginx
 from tools.proofs.speed_rig.orders import MODEL
-from tools.proofs.speed_rig.processes import listeners, require_alone
+from tools.proofs.speed_rig.processes import largest_child_bytes, listeners, require_alone
 from tools.run import command
 from tools.services import Postgres, Redis
+from tools.services.process import wait_until
 from tools.simulator import Simulator
 
 CONNECTIONS = 64
+CUSTOMERS = 1_000
+FURNISHED_AT_ONCE = 8
 USD_EACH = Decimal(10_000)
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """What is measured: where it listens, and its first process."""
+    """What is measured: where it listens, its first process, and whether its calls have receipts."""
 
     name: str
     port: int
     pid: int
+    keeps_books: bool = False
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     bare: Subject
     full: Subject
-    # One for each connection, each of an account of its own.
+    nginx: Subject
+    # Each of an account of its own.
     keys: list[str]
     # The process ids of what works beside them, by name.
     beside: dict[str, int]
+    # Where the provider is.
+    upstream: str
     settings: Mapping[str, str]
     node: Node
+    cores: Cores
+    # What the node took to be ready, and what its worker took before its first call.
+    ready_seconds: float
+    idle_bytes: int
 
 
 @contextmanager
 def built() -> Iterator[Stage]:
     with ExitStack() as stack:
+        cores = stack.enter_context(split())
         postgres, redis = stack.enter_context(Postgres(durable=True)), stack.enter_context(Redis())
         settings = own_deployment() | {
             "TOLLKEEPER_DATABASE_URL": postgres.url,
@@ -57,21 +72,56 @@ def built() -> Iterator[Stage]:
         }
         simulator = stack.enter_context(Simulator(key=PROVIDER_KEY))
         keys = furnish(settings, simulator.base)
-        bare = stack.enter_context(BareProxy(simulator.base, PROVIDER_KEY))
-        node = stack.enter_context(Node(settings))
-        assert node.process is not None
-        subjects = [Subject("bare", bare.port, bare.process.pid), Subject("full", node.port, node.process.pid)]
-        for subject in subjects:
-            require_alone(subject.port, subject.pid)
-        ports = {"postgres": postgres.port, "redis": redis.port, "simulator": simulator.port}
-        yield Stage(
-            bare=subjects[0],
-            full=subjects[1],
-            keys=keys,
-            beside={name: only_listener(port) for name, port in ports.items()},
-            settings=settings,
-            node=node,
+        with cores.start_measured():
+            bare = stack.enter_context(BareProxy(simulator.base, PROVIDER_KEY))
+            nginx = stack.enter_context(Nginx(simulator.base, PROVIDER_KEY))
+            begun = time.monotonic()
+            node = stack.enter_context(Node(settings))
+            ready_seconds = time.monotonic() - begun
+        full = subject_of("full", node)
+        stores = {"postgres": postgres.port, "redis": redis.port, "simulator": simulator.port}
+        yield checked(
+            Stage(
+                bare=Subject("bare", bare.port, bare.process.pid),
+                full=full,
+                nginx=Subject("nginx", nginx.port, nginx.pid),
+                keys=keys,
+                beside={name: only_listener(port) for name, port in stores.items()},
+                upstream=simulator.base,
+                settings=settings,
+                node=node,
+                cores=cores,
+                ready_seconds=ready_seconds,
+                idle_bytes=largest_child_bytes(full.pid),
+            )
         )
+
+
+def checked(stage: Stage) -> Stage:
+    """Make sure that each has its port to itself and is where it belongs."""
+    for subject in (stage.bare, stage.full, stage.nginx):
+        require_alone(subject.port, subject.pid)
+        stage.cores.require_measured(subject.pid)
+    for pid in stage.beside.values():
+        stage.cores.require_other(pid)
+    return stage
+
+
+@contextmanager
+def another_node(stage: Stage, name: str, *, workers: int) -> Iterator[Subject]:
+    """One more gateway over the same stores, for a while."""
+    with ExitStack() as stack:
+        with stage.cores.start_measured():
+            node = stack.enter_context(Node(dict(stage.settings) | {"TOLLKEEPER_WORKERS": str(workers)}))
+        subject = subject_of(name, node)
+        require_alone(subject.port, subject.pid)
+        stage.cores.require_measured(subject.pid)
+        yield subject
+
+
+def subject_of(name: str, node: Node) -> Subject:
+    assert node.process is not None
+    return Subject(name, node.port, node.process.pid, keeps_books=True)
 
 
 def only_listener(port: int) -> int:
@@ -80,7 +130,7 @@ def only_listener(port: int) -> int:
 
 
 def furnish(settings: Mapping[str, str], upstream: str) -> list[str]:
-    """A schema, a model, a provider account, and a customer with a key for each connection."""
+    """A schema, a model, a provider account, and customers with a key each."""
     command(dict(settings), "migrate")
     asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
     command(dict(settings), "model", "add", MODEL, "--multiplier", "1.25", "--completion", "4")
@@ -90,13 +140,18 @@ def furnish(settings: Mapping[str, str], upstream: str) -> list[str]:
 
 
 async def customers(settings: Mapping[str, str]) -> list[str]:
-    keys = []
+    keys: list[str] = []
     async with office(load(settings)) as desk:
-        for number in range(CONNECTIONS):
-            account_id = await an_account(desk, f"customer {number}", USD_EACH)
-            wish = KeyWish(account_id=account_id, name="key")
-            keys.append((await create_key(wish, desk.key_maker, desk.keys, actor=ACTOR)).key)
+        while len(keys) < CUSTOMERS:
+            some = range(len(keys), min(CUSTOMERS, len(keys) + FURNISHED_AT_ONCE))
+            keys += await asyncio.gather(*(a_customer(desk, number) for number in some))
     return keys
+
+
+async def a_customer(desk: Office, number: int) -> str:
+    account_id = await an_account(desk, f"customer {number}", USD_EACH)
+    wish = KeyWish(account_id=account_id, name="key")
+    return (await create_key(wish, desk.key_maker, desk.keys, actor=ACTOR)).key
 
 
 def receipts(stage: Stage) -> int:
@@ -111,3 +166,8 @@ def receipts(stage: Stage) -> int:
             await connection.close()
 
     return asyncio.run(read())
+
+
+def wait_for_receipts(stage: Stage, calls: int) -> None:
+    """Until every call so far is settled."""
+    wait_until(lambda: receipts(stage) >= calls)

@@ -1,30 +1,43 @@
-"""Memory of streams: it grows neither with an answer's length, nor much with how many are open at once."""
+"""Many streams and long ones: what they take of memory, and whether their chunks come in time."""
 
 import asyncio
 import itertools
 
+import msgspec
 import uvloop
 
 from tools.proofs import say
-from tools.proofs.speed_rig.caller import Caller, request
+from tools.proofs.speed_rig.caller import Caller, head
 from tools.proofs.speed_rig.orders import Order, streamed
 from tools.proofs.speed_rig.processes import own_bytes
 from tools.proofs.speed_rig.stage import Stage
 from tools.services.process import wait_until_async
 
-LONG_STREAMS = 4
 LONG_CHUNKS = 50_000
 # What a stream takes from its beginning on is not growth.
 EARLY_CHUNKS = 2_000
-OPEN_STREAMS = 1_000
 PROMPT_BYTES = 4_096
-# Long enough that all are open before the first ends, also where opening them takes a while.
-SLOW_CHUNKS, SLOW_CHUNK_MS = 40, 500
 CONNECTS_AT_ONCE = 50
-STREAMS_IN_ALL = OPEN_STREAMS + LONG_STREAMS
 
 
-def chunks_kb(stage: Stage) -> float:
+class Crowd(msgspec.Struct, frozen=True, kw_only=True):
+    """Streams that are open at once and say little. All must be open before the first ends, and for a while longer."""
+
+    streams: int
+    chunks: int
+    chunk_ms: int
+    # While all are open, how long their chunks are timed.
+    watched_seconds: float
+
+
+class Open(msgspec.Struct, frozen=True):
+    """What each of many open streams takes, and how long the latest chunk of all was under way."""
+
+    stream_kb: float
+    late_ms: float
+
+
+def chunks_kb(stage: Stage, streams: int) -> float:
     """By how much the gateway grows while a long stream passes. What grows with a stream grows with each of them; what
     is still settling in the process does not: so the least of several."""
     order = streamed(LONG_CHUNKS)
@@ -42,38 +55,40 @@ def chunks_kb(stage: Stage) -> float:
         caller.close()
         return (own_bytes(stage.full.pid) - before) / 1_024
 
-    return min(uvloop.run(grown()) for _ in range(LONG_STREAMS))
+    return min(uvloop.run(grown()) for _ in range(streams))
 
 
-def stream_kb(stage: Stage) -> float:
-    """What each of many open streams takes."""
-    order = streamed(SLOW_CHUNKS, chunk_ms=SLOW_CHUNK_MS, prompt_bytes=PROMPT_BYTES)
+def open_at_once(stage: Stage, crowd: Crowd) -> Open:
+    return uvloop.run(_open_at_once(stage, crowd))
 
-    async def each() -> float:
-        before = own_bytes(stage.full.pid)
-        callers, streams = [], []
-        for number, key in zip(range(OPEN_STREAMS), itertools.cycle(stage.keys), strict=False):
-            callers.append(await Caller.connected(stage.full.port))
-            streams.append(asyncio.create_task(asked(callers[-1], key, order)))
-            if number % CONNECTS_AT_ONCE == 0:
-                await asyncio.sleep(0.05)
 
-        async def all_speak() -> bool:
-            return all(caller.events for caller in callers)
+async def _open_at_once(stage: Stage, crowd: Crowd) -> Open:
+    order = streamed(crowd.chunks, chunk_ms=crowd.chunk_ms, prompt_bytes=PROMPT_BYTES)
+    before, late_ns = own_bytes(stage.full.pid), list[int]()
+    callers, streams = [], []
+    for number, key in zip(range(crowd.streams), itertools.cycle(stage.keys), strict=False):
+        callers.append(await Caller.connected(stage.full.port, late_ns))
+        streams.append(asyncio.create_task(asked(callers[-1], key, order)))
+        if number % CONNECTS_AT_ONCE == 0:
+            await asyncio.sleep(0.05)
 
-        await wait_until_async(all_speak)
-        during = own_bytes(stage.full.pid)
-        assert not any(stream.done() for stream in streams), "a stream ended before all were open"
-        say(f"{sum(caller.events > 0 for caller in callers)} streams open at once")
-        await asyncio.gather(*streams)
-        for caller in callers:
-            caller.close()
-        return (during - before) / 1_024 / OPEN_STREAMS
+    async def all_speak() -> bool:
+        return all(caller.events for caller in callers)
 
-    return uvloop.run(each())
+    await wait_until_async(all_speak)
+    late_ns.clear()
+    await asyncio.sleep(crowd.watched_seconds)
+    watched_ns, during = sorted(late_ns), own_bytes(stage.full.pid)
+    assert not any(stream.done() for stream in streams), "a stream ended before all were open and timed"
+    say(f"{len(callers)} streams open at once, {len(watched_ns)} chunks timed")
+    await asyncio.gather(*streams)
+    for caller in callers:
+        caller.close()
+    return Open((during - before) / 1_024 / crowd.streams, watched_ns[-1] / 1e6)
 
 
 async def asked(caller: Caller, key: str, order: Order) -> None:
     """One stream from its beginning to its end."""
-    await caller.ask(request(key, order.body.encode()))
+    body = order.body.encode()
+    await caller.ask(head(key, body) + body)
     assert caller.events == order.events, f"{caller.events} events came, not {order.events}"

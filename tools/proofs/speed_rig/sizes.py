@@ -1,0 +1,57 @@
+"""The sizes of prove-speed: how long each trial lasts, and on how much."""
+
+import msgspec
+
+from tools.proofs.speed_rig.rounds import Length
+from tools.proofs.speed_rig.streams import Crowd
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    warm: Length
+    calls: Length
+    latency: Length
+    chunks: Length
+    fast_chunks: Length
+    big: Length
+    workers: Length
+    customers: Length
+    peer: Length
+    long_streams: int
+    crowd: Crowd
+    # What the books are grown to.
+    accounts: int
+    rows: int
+
+
+SIZES = {
+    "small": Size(
+        warm=Length(1, 1),
+        calls=Length(3, 3),
+        latency=Length(2, 2),
+        chunks=Length(2, 2),
+        fast_chunks=Length(1, 1),
+        big=Length(2, 1.5),
+        workers=Length(3, 1),
+        customers=Length(3, 1),
+        peer=Length(1, 5),
+        long_streams=2,
+        crowd=Crowd(streams=1_000, chunks=10, chunk_ms=1_000, watched_seconds=3),
+        accounts=100_000,
+        rows=1_000_000,
+    ),
+    "full": Size(
+        warm=Length(1, 5),
+        calls=Length(3, 15),
+        latency=Length(3, 12),
+        chunks=Length(3, 10),
+        fast_chunks=Length(3, 5),
+        big=Length(3, 8),
+        workers=Length(3, 8),
+        customers=Length(3, 10),
+        peer=Length(3, 10),
+        long_streams=4,
+        crowd=Crowd(streams=5_000, chunks=30, chunk_ms=2_000, watched_seconds=15),
+        accounts=1_000_000,
+        rows=10_000_000,
+    ),
+}
