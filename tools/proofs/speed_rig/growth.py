@@ -32,6 +32,8 @@ DAYS = 30
 RECENT = timedelta(minutes=10)
 # Two cores, so two sessions.
 SESSIONS = 2
+# For sorts and indexes of millions of rows, in these sessions alone.
+ROOMY = "set work_mem = '256MB'; set maintenance_work_mem = '1GB'; set synchronous_commit = off"
 DAY = timedelta(days=1)
 
 # $1 accounts in all, $2: their kind of name. One in $3 has a known key, of those in $4 to $6. A key and a lot for each.
@@ -84,12 +86,13 @@ select request_id, account_id, key_id, $8, 1000000, input, 0, output, held, char
 from call
 """
 
-# What the books of the accounts behind $1 say after all that.
+# By key and day. A table's definition takes no parameters: the number is filled in.
+SPENT = """
+create temporary table spent on commit drop as
+select key_id, account_id, day, sum(charged) as charged from hold where account_id > {before_first} group by 1, 2, 3
+"""
+# What the books say after that.
 BOOKS = (
-    """
-    create temporary table spent on commit drop as
-    select key_id, account_id, day, sum(charged) as charged from hold where account_id > $1 group by 1, 2, 3
-    """,
     """
     update lot set remaining = granted - s.charged
     from (select account_id, sum(charged)::bigint as charged from spent group by 1) s
@@ -152,15 +155,16 @@ def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
 
 async def _fill(settings: Mapping[str, str], accounts: int, rows: int) -> list[str]:
     url = settings["TOLLKEEPER_DATABASE_URL"]
-    connection = await connect(url)
+    connection = await _roomy(url)
     begun = time.monotonic()
     try:
         crowd, keys = await _crowd(connection, settings, accounts, "account", active=min(accounts, ACTIVE))
         say(f"{accounts:,} accounts in {time.monotonic() - begun:.0f} s")
         await _write_calls(url, connection, crowd, rows)
+        say(f"{rows:,} calls and their indexes after {time.monotonic() - begun:.0f} s")
         async with connection.transaction():
-            await connection.execute(BOOKS[0].replace("$1", str(crowd.before_first)))
-            for statement in BOOKS[1:]:
+            await connection.execute(SPENT.format(before_first=crowd.before_first))
+            for statement in BOOKS:
                 await connection.execute(statement)
         say(f"their books after {time.monotonic() - begun:.0f} s")
         await connection.execute("vacuum analyze")
@@ -190,6 +194,12 @@ async def _crowd(
     return Crowd(before, count, strides[0]["key"], strides[0]["lot"]), list(keys)
 
 
+async def _roomy(url: str) -> asyncpg.Connection:
+    connection = await connect(url)
+    await connection.execute(ROOMY)
+    return connection
+
+
 def _made(maker: KeyMaker, count: int) -> dict[str, KeyText]:
     return dict(maker.make() for _ in range(count))
 
@@ -215,17 +225,18 @@ async def _write_calls(url: str, connection: asyncpg.Connection, crowd: Crowd, r
             ids = (first, first + crowd.key_stride, first + crowd.lot_stride)
             await session.execute(statement, begin, end, share, crowd.count, *ids, price)
             done += share
-            say(f"{done:,} of {rows:,} calls")
+            if len(spans) % 5 == 0:
+                say(f"{done:,} of {rows:,} calls")
 
-    sessions = [await connect(url) for _ in range(SESSIONS)]
+    sessions = [await _roomy(url) for _ in range(SESSIONS)]
     try:
         await asyncio.gather(*map(write, sessions))
     finally:
         for session in sessions:
             await session.close()
+    say(f"all written; indexes of {len(fresh)} tables")
     for table in fresh:
         await _attach(connection, table)
-    say(f"{len(fresh)} tables have their indexes")
 
 
 def _spans(since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
