@@ -31,6 +31,7 @@ lock:  ## Choose dependency versions anew and write them down with their hashes
 	$(COMPILE) --extra demo --no-deps --excludes requirements/runtime.txt -o requirements/demo.txt
 	$(BIN)/python -m tools.proofs.sdks.lock
 	$(BIN)/python -m tools.proofs.engines.lock
+	$(BIN)/python -m tools.proofs.speed_rig.lock
 
 format:  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix --quiet

@@ -33,6 +33,7 @@ from tollkeeper.storage.usage_rollups import SqlRollups
 from tollkeeper.storage.workers import register
 from tools.proofs import say
 from tools.proofs.ledger_rig.ground import a_rate, connect, fill, fresh_database, migrated
+from tools.proofs.ledger_rig.past import CALLS
 
 ACCOUNTS = 2_000
 DAYS = 61
@@ -46,19 +47,12 @@ DAY = timedelta(days=1)
 
 Result = TypeVar("Result")
 
-# Few accounts call much, many little; one call in fifty fails.
 ROWS = """
 insert into usage (request_id, account_id, key_id, price_id, group_millionths, input_tokens, cached_tokens,
                    output_tokens, held, charged, usage_source, ending, attempts, started_at, settled_at)
-select (left(replace(uuid_floor(r.at)::text, '-', ''), 13)
-        || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
-       r.account, r.account, 1 + r.n % $4, 1000000, 100, 0, 50, 1000000, 300000, 'provider',
-       case when r.n % 50 = 0 then (array['upstream_broke', 'client_left', 'cut'])[1 + r.n / 50 % 3]
-            else 'completed' end,
-       '[]', r.at, r.at + interval '1 s'
-from (select n, 1 + floor(power(random(), 3) * $3::int)::bigint as account,
-             $1::timestamptz + random() * interval '23 hours 59 minutes' as at
-      from generate_series(1, $2::int) n) r
+select request_id, account, account, 1 + n % $5, 1000000, 100, 0, 50, 1000000, 300000, 'provider', ending, '[]', at,
+       at + interval '1 s'
+from ({calls}) calls
 """
 
 
@@ -117,7 +111,8 @@ async def _write_log(url: str, rows: int, today: datetime) -> None:
         for number in range(DAYS, 0, -1):
             day = today - number * DAY
             await connection.execute("select make_partition('usage', $1, $2)", day, day + DAY)
-            await connection.execute(ROWS, day, rows // DAYS, ACCOUNTS, MODELS)
+            until = day + DAY - timedelta(minutes=1)
+            await connection.execute(ROWS.format(calls=CALLS), day, until, rows // DAYS, ACCOUNTS, MODELS)
             if number % 10 == 0:
                 say(f"{rows - rows // DAYS * number:,} of {rows:,} rows are in the log")
     finally:
