@@ -17,8 +17,13 @@ async def add_accounts(settings: dict[str, str], base_url: str, secret: str, cou
 
 async def without_limits(database_url: str) -> None:
     """Let the accounts of every group that is there call as often as they like."""
+    await with_limits(database_url, None)
+
+
+async def with_limits(database_url: str, calls_a_minute: int | None) -> None:
+    """Let every key and every account of the groups that are there make so many calls."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": "tollkeeper"})
     try:
-        await connection.execute("update account_group set key_rate = null, standard_rate = null")
+        await connection.execute("update account_group set key_rate = $1, standard_rate = $1", calls_a_minute)
     finally:
         await connection.close()

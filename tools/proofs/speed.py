@@ -12,7 +12,7 @@ import sys
 
 from tools.node import tollkeeper
 from tools.proofs import conclude, judges_timings, say, size
-from tools.proofs.speed_rig import annexes, stage, streams, trials
+from tools.proofs.speed_rig import annexes, plot, stage, streams, trials
 from tools.proofs.speed_rig.rounds import Rounds
 from tools.proofs.speed_rig.sizes import SIZES, Size
 from tools.proofs.speed_rig.verdict import missed
@@ -64,6 +64,8 @@ class Proof:
     def run(self) -> None:
         self._idle()
         self._calls()
+        if self._asked.profile_seconds:
+            self._stages()
         self._chunks()
         self._memory()
         self._workers()
@@ -103,6 +105,18 @@ class Proof:
         self.figures |= {"added_p50_ms": round(added.p50, 2), "added_p99_ms": round(added.p99, 2)}
         say(f"prompts of {trials.BIG_PROMPT_BYTES // 1_000} KB, {trials.BIG_CONNECTIONS} at once")
         self.figures["big_ratio"] = round(trials.big_ratio(self._rounds, self._asked.big), 2)
+        self.figures["big_further_ratio"] = round(trials.further_ratio(self._rounds, self._asked.big), 2)
+
+    def _stages(self) -> None:
+        """Where it goes, for the picture in the guide."""
+        say("stacks, sampled")
+        found = trials.stage_shares(self._rounds, self._asked.profile_seconds)
+        costs = {
+            name: {stage: round(share * (self.figures[f"cpu_us_{name}"] or 0), 1) for stage, share in shares.items()}
+            for name, shares in found.items()
+        }
+        plot.leave(plot.Costs(command="make prove-speed SIZE=full", **costs))
+        say(f"{costs['full']}, written to {plot.FIGURES.name}")
 
     def _chunks(self) -> None:
         say("64 streams, a chunk each 10 ms")
@@ -139,9 +153,6 @@ class Proof:
 
     def _growth(self) -> None:
         """How much more a call costs when the books are full."""
-        self.figures["growth"] = None
-        if not annexes.CAN_GROW:
-            return
         say("a thousand customers, and the same when the books are full")
         before = trials.many_customers(self._rounds, self._asked.customers, self._stage.keys)
         stage.wait_for_receipts(self._stage, self._calls_so_far)

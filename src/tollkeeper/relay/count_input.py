@@ -1,9 +1,19 @@
-"""Counting what is asked, before it is held for: exactly where that is quick, and never for long."""
+"""Counting what is asked, before it is held for: exactly where that is quick, and never for long.
+
+Rules of this file
+1. Conversations are sent again and again, a little longer each time. What an account has sent before is not counted
+   again: of a long text its digest and its count are remembered, never the text.
+2. Nobody learns from the time it takes what others have sent: digests are of an account and a text together, under a
+   secret that this process alone has.
+"""
 
 import asyncio
+import secrets
 import time
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 
 from tollkeeper.core import tokens
 from tollkeeper.core.catalog import Model
@@ -16,6 +26,9 @@ SLICE_CHARACTERS = 16_384
 # Enough for 16 MB of prose. What is left after it is made to be slow, and is estimated, on the high side.
 SECONDS_MOST = 0.5
 ESTIMATED_CHARACTERS_PER_TOKEN = 2
+# Shorter texts are counted as quickly as they are found. About 150 bytes are kept for each of the others.
+REMEMBERED_CHARACTERS_LEAST = 1_000
+REMEMBERED_MOST = 20_000
 
 
 class InputCounter:
@@ -23,31 +36,62 @@ class InputCounter:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "counting")
+        self._secret = secrets.token_bytes(32)
+        self._known: OrderedDict[bytes, int] = OrderedDict()
 
-    async def count(self, order: ChatOrder, *, part_tokens: int) -> int:
-        if order.characters <= AT_ONCE_CHARACTERS:
-            return order.input_tokens(part_tokens=part_tokens)
-        loop = asyncio.get_running_loop()
-        counted = await loop.run_in_executor(self._thread, count_for_a_while, order.texts)
-        return order.framing_tokens + order.media_parts * part_tokens + counted
+    async def count(self, order: ChatOrder, *, owner: int, part_tokens: int) -> int:
+        """`owner`: the account that sends it."""
+        total, new_texts, places = order.framing_tokens + order.media_parts * part_tokens, [], []
+        for text in order.texts:
+            place = self._place(owner, text) if len(text) >= REMEMBERED_CHARACTERS_LEAST else None
+            if place is not None and place in self._known:
+                total += self._known[place]
+                self._known.move_to_end(place)
+            else:
+                new_texts.append(text)
+                places.append(place)
+        counts, exact = await self._count_new(new_texts)
+        if exact:
+            self._remember(places, counts)
+        return total + sum(counts)
+
+    async def _count_new(self, texts: Sequence[str]) -> tuple[list[int], bool]:
+        """The count of each, and whether they are exact."""
+        if sum(map(len, texts)) <= AT_ONCE_CHARACTERS:
+            return [tokens.count(text) for text in texts], True
+        return await asyncio.get_running_loop().run_in_executor(self._thread, count_for_a_while, texts)
+
+    def _place(self, owner: int, text: str) -> bytes:
+        # Half a surrogate pair is no text, and has a count all the same.
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._secret)
+        digest.update(owner.to_bytes(8))
+        return digest.digest()
+
+    def _remember(self, places: Sequence[bytes | None], counts: Sequence[int]) -> None:
+        for place, counted in zip(places, counts, strict=True):
+            if place is not None:
+                self._known[place] = counted
+        while len(self._known) > REMEMBERED_MOST:
+            self._known.popitem(last=False)
 
 
-async def read_ask(order: ChatOrder, model: Model, counter: InputCounter) -> Ask:
+async def read_ask(order: ChatOrder, model: Model, counter: InputCounter, *, owner: int) -> Ask:
     """What of an order decides how much is held. Its texts are not needed after that."""
-    input_tokens = await counter.count(order, part_tokens=model.limits.hold_part_tokens)
+    input_tokens = await counter.count(order, owner=owner, part_tokens=model.limits.hold_part_tokens)
     order.texts = ()
     return Ask(input_tokens=input_tokens, max_output_tokens=order.max_output_tokens, n=order.n, thinks=order.thinks)
 
 
-def count_for_a_while(texts: Iterable[str]) -> int:
+def count_for_a_while(texts: Sequence[str]) -> tuple[list[int], bool]:
+    """The count of each, and whether there was time for all of them."""
     give_up_at = time.monotonic() + SECONDS_MOST
-    total = 0
+    counts, exact = [], True
     for text in texts:
-        counter = tokens.TokenCounter()
+        counter, estimated = tokens.TokenCounter(), 0
         for start in range(0, len(text), SLICE_CHARACTERS):
             if time.monotonic() > give_up_at:
-                total += -(-(len(text) - start) // ESTIMATED_CHARACTERS_PER_TOKEN)
+                estimated, exact = -(-(len(text) - start) // ESTIMATED_CHARACTERS_PER_TOKEN), False
                 break
             counter.feed(text[start : start + SLICE_CHARACTERS])
-        total += counter.total
-    return total
+        counts.append(counter.total + estimated)
+    return counts, exact

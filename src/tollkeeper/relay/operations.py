@@ -43,7 +43,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def ask_chat(order: ChatOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
-    return await read_ask(order, model, measures.counter)
+    return await read_ask(order, model, measures.counter, owner=caller.account_id)
 
 
 async def ask_image(order: ImageOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:

@@ -16,6 +16,7 @@ import msgspec
 import uvloop
 
 from tools.proofs.speed_rig.caller import Caller, head
+from tools.proofs.speed_rig.orders import NUMBER
 from tools.proofs.speed_rig.processes import cpu_seconds
 
 SEED = 7
@@ -144,7 +145,8 @@ class Load:
 
     async def _call(self, caller: Caller, *, begun: float) -> None:
         events_before = caller.events
-        await caller.ask(next(self._heads) + self._body)
+        body = self._body.replace(NUMBER.encode(), b"%016d" % (time.monotonic_ns() % 10 ** len(NUMBER)))
+        await caller.ask(next(self._heads) + body)
         self._waits.append(time.perf_counter() - begun)
         came = caller.events - events_before
         assert came == self._plan.events, f"{came} events came, not {self._plan.events}"

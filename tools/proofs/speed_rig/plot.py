@@ -36,6 +36,12 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     bare: dict[str, float]
 
 
+def leave(costs: Costs) -> None:
+    """Write the figures down, and draw them."""
+    FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(costs)) + b"\n")
+    PICTURE.write_text(drawn(costs), encoding="utf-8")
+
+
 def drawn(costs: Costs) -> str:
     """Horizontal bars, one for each stage."""
     longest = max(*costs.full.values(), *costs.bare.values(), 1.0)

@@ -16,6 +16,8 @@ class Size(msgspec.Struct, frozen=True, kw_only=True):
     workers: Length
     customers: Length
     peer: Length
+    # How long stacks are sampled; 0: not at all.
+    profile_seconds: float
     long_streams: int
     crowd: Crowd
     # What the books are grown to.
@@ -34,6 +36,7 @@ SIZES = {
         workers=Length(3, 1),
         customers=Length(3, 1),
         peer=Length(1, 5),
+        profile_seconds=0,
         long_streams=2,
         crowd=Crowd(streams=1_000, chunks=10, chunk_ms=1_000, watched_seconds=3),
         accounts=100_000,
@@ -49,6 +52,7 @@ SIZES = {
         workers=Length(3, 8),
         customers=Length(3, 10),
         peer=Length(3, 10),
+        profile_seconds=15,
         long_streams=4,
         crowd=Crowd(streams=5_000, chunks=30, chunk_ms=2_000, watched_seconds=15),
         accounts=1_000_000,

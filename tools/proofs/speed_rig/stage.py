@@ -12,7 +12,7 @@ import msgspec
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import Office, office
 from tollkeeper.settings import load
-from tools.accounts import without_limits
+from tools.accounts import with_limits
 from tools.node import Node, own_deployment, tollkeeper
 from tools.proofs.ledger_rig.ground import connect
 from tools.proofs.sdks.casting import ACTOR, PROVIDER_KEY, an_account
@@ -29,6 +29,8 @@ from tools.simulator import Simulator
 CONNECTIONS = 64
 CUSTOMERS = 1_000
 FURNISHED_AT_ONCE = 8
+# Limits are kept and never met.
+CALLS_A_MINUTE = 1_000_000
 USD_EACH = Decimal(10_000)
 
 
@@ -132,7 +134,7 @@ def only_listener(port: int) -> int:
 def furnish(settings: Mapping[str, str], upstream: str) -> list[str]:
     """A schema, a model, a provider account, and customers with a key each."""
     command(dict(settings), "migrate")
-    asyncio.run(without_limits(settings["TOLLKEEPER_DATABASE_URL"]))
+    asyncio.run(with_limits(settings["TOLLKEEPER_DATABASE_URL"], CALLS_A_MINUTE))
     command(dict(settings), "model", "add", MODEL, "--multiplier", "1.25", "--completion", "4")
     added = tollkeeper(settings, "provider", "add", "simulator", upstream, stdin=PROVIDER_KEY)
     assert added.returncode == 0, added.stderr

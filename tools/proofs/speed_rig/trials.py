@@ -1,11 +1,14 @@
 """Trials: what is asked of the bare proxy, the gateway and others, and what their rounds tell."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 
 from tools.proofs import say
-from tools.proofs.speed_rig.orders import streamed, whole
+from tools.proofs.speed_rig.orders import further, streamed, whole
 from tools.proofs.speed_rig.rounds import WARM_SECONDS, Demand, Length, Rounds, Turns
 from tools.proofs.speed_rig.stage import Subject
+from tools.proofs.speed_rig.stages import profiled
 
 # What a call costs beside the gateway: load and simulator are not part of an operator's bill.
 STORES = ("postgres", "redis")
@@ -82,9 +85,26 @@ def chunks(rounds: Rounds, length: Length, *, streams: int, chunk_ms: int) -> Ch
     )
 
 
+def stage_shares(rounds: Rounds, seconds: float) -> dict[str, dict[str, float]]:
+    """Of what a call costs the bare proxy and the gateway: the share of each stage, while they are at full speed."""
+    found = {}
+    for subject in (rounds.stage.bare, rounds.stage.full):
+        with ThreadPoolExecutor(1) as load:
+            turn = load.submit(rounds.run, [subject], Length(1, seconds + SPARE_SECONDS), Demand(order=whole()))
+            found[subject.name] = profiled(subject.pid, seconds)
+            turn.result()
+    return found
+
+
 def big_ratio(rounds: Rounds, length: Length) -> float:
-    """Bare to full where prompts are long."""
+    """Bare to full where prompts are long, and nobody has sent them before."""
     demand = Demand(order=whole(prompt_bytes=BIG_PROMPT_BYTES), connections=BIG_CONNECTIONS)
+    return _bare_and_full(rounds, length, demand).ratio("bare", "full")
+
+
+def further_ratio(rounds: Rounds, length: Length) -> float:
+    """Bare to full where prompts are as long, and only their last message is new."""
+    demand = Demand(order=further(history_bytes=BIG_PROMPT_BYTES), connections=BIG_CONNECTIONS)
     return _bare_and_full(rounds, length, demand).ratio("bare", "full")
 
 
