@@ -147,3 +147,59 @@ async def test_after_an_unexpected_failure_the_next_rows_are_booked() -> None:
     with pytest.raises(RuntimeError):
         await batcher.submit(1)
     assert await batcher.submit(2) == 20
+
+
+async def test_rows_gather_for_a_moment_where_nobody_waits() -> None:
+    desk = Desk()
+    desk.open.set()
+    batcher = Batcher(desk.book, gather_seconds=0.05)
+    first = batcher.submit(1)
+    await asyncio.sleep(0)
+    rest = [batcher.submit(row) for row in (2, 3)]
+    assert await asyncio.gather(first, *rest) == [10, 20, 30]
+    assert desk.batches == [[1, 2, 3]]
+
+
+async def test_a_full_batch_gathers_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "ROWS_MOST", 3)
+    desk = Desk()
+    desk.open.set()
+    batcher = Batcher(desk.book, gather_seconds=3600)
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*map(batcher.submit, (1, 2, 3))) == [10, 20, 30]
+
+
+async def test_what_is_wanted_now_is_sent_now_and_the_next_gather_again() -> None:
+    desk = Desk()
+    desk.open.set()
+    batcher = Batcher(desk.book, gather_seconds=3600)
+    rows = [batcher.submit(row) for row in (1, 2)]
+    assert batcher.hurried(lambda row: row == 7) == []
+    assert batcher.hurried(lambda row: row == 2) == [rows[1]]
+    async with asyncio.timeout(5):
+        assert await asyncio.gather(*rows) == [10, 20]
+    later = batcher.submit(3)
+    await asyncio.sleep(0.05)
+    assert not later.done()
+    assert batcher.hurried(lambda row: row == 3) == [later]
+    assert await later == 30
+
+
+async def test_what_is_under_way_is_wanted_too() -> None:
+    desk = Desk()
+    batcher = Batcher(desk.book)
+    sent = batcher.submit(1)
+    await asyncio.sleep(0)
+    assert batcher.hurried(lambda row: row == 1) == [sent]
+    desk.open.set()
+    assert await sent == 10
+    assert batcher.hurried(lambda row: row == 1) == []
+
+
+async def test_what_gathers_is_booked_before_the_end() -> None:
+    desk = Desk()
+    desk.open.set()
+    batcher = Batcher(desk.book, gather_seconds=0.02)
+    row = batcher.submit(1)
+    await batcher.drain()
+    assert row.done()

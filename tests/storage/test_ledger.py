@@ -1,6 +1,8 @@
 """The ledger's contract, kept by the one in PostgreSQL and by its twin in memory."""
 
 import asyncio
+import os
+import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.storage.ledger_benches import (
 from tollkeeper.core.balance import of_account, of_key
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.prices import Usage
+from tollkeeper.core.request_id import uuid7
 from tollkeeper.ports import AlreadyOnFile, NotOnFile, Outcome, Progress, Verdict
 from tollkeeper.settings import Settings
 from tollkeeper.storage.accounts import SqlBalances
@@ -400,6 +403,32 @@ async def test_an_account_may_use_more_in_its_life_than_a_bigint_holds(bench: Be
     assert of_account(await bench.standing(key)).used == 9 * 2**60 > 2**63
 
 
+async def test_who_has_enough_for_one_call_at_a_time_can_make_one_after_another(bench: Bench) -> None:
+    """What a settlement gives back is there before anybody is told that it is short, though nobody waits for it."""
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    settling = []
+    for _ in range(5):
+        order = an_order(account, key, 95)
+        assert (await bench.ledger.hold(order)).granted
+        settling.append(bench.ledger.settle(a_settlement(order, 1)))
+    assert (await bench.ledger.hold(an_order(account, key, 96))).outcome is Outcome.ACCOUNT_SHORT
+    assert [await settled for settled in settling] == [True] * 5
+
+
+async def test_a_hold_grows_by_what_other_calls_of_its_account_give_back(bench: Bench) -> None:
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    ending, growing = an_order(account, key, 50), an_order(account, key, 50)
+    for order in (ending, growing):
+        assert (await bench.ledger.hold(order)).granted
+    settling = bench.ledger.settle(a_settlement(ending, 1))
+    assert (await bench.ledger.extend(an_extension(growing, 1, 49))).granted
+    assert await settling is True
+
+
 async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
     settings: Settings, owner: asyncpg.Connection, customers: Customers, tmp_path: Path
 ) -> None:
@@ -417,9 +446,14 @@ async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
     key = await bench.key(account)
     await bench.treasury.credit(a_credit(account, 100))
     closed, still_open = an_order(account, key, 1), an_order(account, key, 1)
-    for order in (closed, still_open):
+    # Of a week that has no table.
+    long_ago = int((time.time() - 200 * DAY.total_seconds()) * 1_000)
+    stray_closed, stray_open = (an_order(account, key, 1, uuid7(long_ago, os.urandom(10))) for _ in range(2))
+    for order in (closed, still_open, stray_closed, stray_open):
         await bench.ledger.hold(order)
-    await bench.ledger.settle(a_settlement(closed, 1))
+    for order in (closed, stray_closed):
+        await bench.ledger.settle(a_settlement(order, 1))
+    assert await owner.fetchval("select count(*) from hold_other") == 2
 
     weeks = "select count(*) from pg_inherits where inhparent = 'hold'::regclass"
     before = await owner.fetchval(weeks)
@@ -427,11 +461,13 @@ async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
     await bench.treasury.turn_partitions(timedelta(days=30))
     # Weeks ahead are there, empty old ones are gone, and the one with an open hold stays.
     assert await owner.fetchval(weeks) > 2
-    assert await owner.fetchval("select count(*) from hold") == 2
-    await bench.ledger.settle(a_settlement(still_open, 1))
+    assert await owner.fetchval("select count(*) from hold") == 3
+    assert await owner.fetchval("select request_id from hold_other") == stray_open.request_id
+    for order in (still_open, stray_open):
+        await bench.ledger.settle(a_settlement(order, 1))
     await bench.treasury.turn_partitions(timedelta(days=30))
     assert await owner.fetchval("select count(*) from hold") == 0
-    assert await owner.fetchval("select count(*) from usage") == 2
+    assert await owner.fetchval("select count(*) from usage") == 4
     assert before >= 2
     verdicts = await check_books(database)
     await database.close()

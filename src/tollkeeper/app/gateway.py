@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
@@ -144,7 +145,7 @@ def _put_aside(library: str) -> None:
     with contextlib.suppress(AttributeError, OSError, ValueError):
         madvise = ctypes.CDLL(None).madvise
         for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-            if line.endswith(library):
+            if library and line.endswith(os.path.realpath(library)):
                 begin, end = (int(address, 16) for address in line.split()[0].split("-"))
                 madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), MADV_PAGEOUT)
 

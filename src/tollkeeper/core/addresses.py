@@ -1,11 +1,12 @@
 """Addresses: the names under which the service is reached, and what each of them is for."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
 # Host headers as they came, for which the address was looked up before.
 HOSTS_REMEMBERED = 256
+HOST_CHARACTERS_MOST = 260
 
 
 class Address(StrEnum):
@@ -27,7 +28,10 @@ class AddressBook:
         claimed = set(self._addresses.values())
         self._fallback = None if Address.MAIN in claimed else Address.MAIN
         self.has_billing = Address.BILLING in claimed
-        self.find: Callable[[str], Address | None] = lru_cache(HOSTS_REMEMBERED)(self._find)
+        self._known = lru_cache(HOSTS_REMEMBERED)(self._find)
+
+    def find(self, host: str) -> Address | None:
+        return self._known(host) if len(host) <= HOST_CHARACTERS_MOST else self._find(host)
 
     def _find(self, host: str) -> Address | None:
         host = host.lower()

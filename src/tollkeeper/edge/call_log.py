@@ -19,8 +19,7 @@ FLUSH_AFTER_SECONDS = 0.1
 CLOSE_SECONDS = 2.0
 BUFFER_BYTES_MOST = 8 * 1024 * 1024
 PATH_CHARACTERS_MOST = 100
-# Paths and seconds that were written before.
-REMEMBERED = 64
+SECONDS_REMEMBERED = 16
 
 # Long runs of key-like characters: a key pasted into a path must not reach the log.
 _KEY_LIKE = re.compile(r"[A-Za-z0-9_~+=-]{24,}|sk-\w+")
@@ -92,7 +91,7 @@ class CallLog:
 
 
 def path_for_log(path: str) -> str:
-    return _without_keys(path[: PATH_CHARACTERS_MOST * 2])
+    return _KEY_LIKE.sub("…", path[: PATH_CHARACTERS_MOST * 2])[:PATH_CHARACTERS_MOST]
 
 
 def time_for_log(unix_milliseconds: int) -> str:
@@ -100,12 +99,7 @@ def time_for_log(unix_milliseconds: int) -> str:
     return f"{_second(seconds)}.{milliseconds:03d}+00:00"
 
 
-@lru_cache(REMEMBERED)
-def _without_keys(path: str) -> str:
-    return _KEY_LIKE.sub("…", path)[:PATH_CHARACTERS_MOST]
-
-
-@lru_cache(REMEMBERED)
+@lru_cache(SECONDS_REMEMBERED)
 def _second(unix_seconds: int) -> str:
     return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 

@@ -166,7 +166,7 @@ class Cut:
 
 
 class ClientWatch:
-    """While this is open, `tell` is called when the client hangs up."""
+    """While this is open, `tell` is called when the client hangs up; in the first moments, at their end."""
 
     __slots__ = ("_exchange", "_tell", "_timer", "_watching")
 

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Final
+from weakref import WeakSet
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -54,7 +54,7 @@ class HttpUpstream:
         """Opened by the first call, as it belongs to the event loop that runs then."""
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                connector=WatchedConnector(ssl=self._trust, limit=0, keepalive_timeout=KEPT_SECONDS),
+                connector=WatchedConnector(ssl=self._trust, keepalive_timeout=KEPT_SECONDS),
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
                 headers={"accept-encoding": "identity", "user-agent": "tollkeeper"},
                 skip_auto_headers=("content-type",),
@@ -70,16 +70,11 @@ class HttpUpstream:
         silence.begin()
         try:
             response = await self._send(request)
-        except NOT_CONNECTED as error:
+        except BaseException as error:
+            failure = _failure_of(error, silence)
             silence.stop()
-            raise UpstreamFailed(Failure.UNREACHABLE) from error
-        except aiohttp.ClientError as error:
-            silence.stop()
-            raise UpstreamFailed(Failure.BROKEN) from error
-        except asyncio.CancelledError:
-            silence.stop()
-            if silence.only_reason() is not None:
-                raise UpstreamFailed(Failure.SILENT) from None
+            if failure is not None:
+                raise UpstreamFailed(failure) from error
             raise
         silence.end()
         return HttpAnswer(response, silence, self._idle_seconds)
@@ -94,7 +89,7 @@ class HttpUpstream:
                 raise
             except CUT_OFF:
                 # Each that fails is gone from those that are kept, so this ends with a new one at the latest.
-                if not departure.on_kept_connection:
+                if departure.on_new_connection:
                     raise
 
     async def _begin(self, request: UpstreamRequest) -> aiohttp.ClientResponse:
@@ -109,6 +104,17 @@ class HttpUpstream:
     async def close(self) -> None:
         if self._opened is not None:
             await self._opened.close()
+
+
+def _failure_of(error: BaseException, silence: "Silence") -> Failure | None:
+    """What a request failed of that got no answer; None where that is nothing of the provider's."""
+    if isinstance(error, NOT_CONNECTED):
+        return Failure.UNREACHABLE
+    if isinstance(error, aiohttp.ClientError):
+        return Failure.BROKEN
+    if isinstance(error, TimeoutError) or (isinstance(error, asyncio.CancelledError) and silence.only_reason()):
+        return Failure.SILENT
+    return None
 
 
 class HttpAnswer:
@@ -182,7 +188,9 @@ class Silence:
 
     def only_reason(self) -> Failure | None:
         """What ended a read that was cancelled, if nobody else wanted it to end."""
-        return self._failure if self._reader is not None and self._reader.uncancel() == 0 else None
+        if self._failure is None or self._reader is None:
+            return None
+        return self._failure if self._reader.uncancel() == 0 else None
 
     def _look(self) -> None:
         self._timer = None
@@ -203,21 +211,25 @@ def is_closed(response: aiohttp.ClientResponse) -> bool:
 
 
 class Departure:
-    """What is to be known of a request that goes out."""
+    """What is to be known of a request that goes out. A connection is taken for new unless it was seen before."""
 
-    __slots__ = ("on_kept_connection", "on_sent")
+    __slots__ = ("on_new_connection", "on_sent")
 
     def __init__(self, on_sent: Callable[[], None]) -> None:
         self.on_sent = on_sent
-        self.on_kept_connection = True
+        self.on_new_connection = True
 
 
 departing: ContextVar[Departure] = ContextVar("departing")
 
 
 class WatchedConnector(aiohttp.TCPConnector):
-    """Tells of each request whether it has a kept connection, and that it goes out. (The client's own tracing tells
-    the same for ten times the cost.)"""
+    """Tells of each request whether it has a kept connection, and that it is about to go out. (The client's own tracing
+    tells the same for ten times the cost.)"""
+
+    def __init__(self, *, ssl: ssl.SSLContext, keepalive_timeout: float) -> None:
+        super().__init__(ssl=ssl, limit=0, keepalive_timeout=keepalive_timeout)
+        self._seen: WeakSet[object] = WeakSet()
 
     async def connect(
         self,
@@ -225,20 +237,13 @@ class WatchedConnector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
     ) -> Connection:
-        departure = departing.get()
-        departure.on_kept_connection = True
         connection = await super().connect(req, traces, timeout)
+        departure = departing.get()
+        departure.on_new_connection = connection.protocol not in self._seen
+        if departure.on_new_connection:
+            self._seen.add(connection.protocol)
         departure.on_sent()
         return connection
-
-    async def _create_connection(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
-    ) -> ResponseHandler:
-        departing.get().on_kept_connection = False
-        return await super()._create_connection(req, traces, timeout)
 
 
 @lru_cache(ADDRESSES_KEPT)

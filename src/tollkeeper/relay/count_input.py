@@ -3,8 +3,8 @@
 Rules of this file
 1. Conversations are sent again and again, a little longer each time. What an account has sent before is not counted
    again: of a long text its digest and its count are remembered, never the text.
-2. Nobody learns from the time it takes what others have sent: digests are of an account and a text together, under a
-   secret that this process alone has.
+2. No account learns from the time it takes what others have sent: digests are of an account and a text together, under
+   a secret that this process alone has.
 """
 
 import asyncio
@@ -26,8 +26,9 @@ SLICE_CHARACTERS = 16_384
 # Enough for 16 MB of prose. What is left after it is made to be slow, and is estimated, on the high side.
 SECONDS_MOST = 0.5
 ESTIMATED_CHARACTERS_PER_TOKEN = 2
-# Shorter texts are counted as quickly as they are found. About 150 bytes are kept for each of the others.
-REMEMBERED_CHARACTERS_LEAST = 1_000
+# Shorter texts are counted as quickly as they are found; to look for longer ones would keep everybody else waiting.
+# About 150 bytes are kept for each of the others.
+REMEMBERED_CHARACTERS = range(1_000, 256_000)
 REMEMBERED_MOST = 20_000
 
 
@@ -41,9 +42,11 @@ class InputCounter:
 
     async def count(self, order: ChatOrder, *, owner: int, part_tokens: int) -> int:
         """`owner`: the account that sends it."""
+        if order.characters < REMEMBERED_CHARACTERS.start:
+            return order.input_tokens(part_tokens=part_tokens)
         total, new_texts, places = order.framing_tokens + order.media_parts * part_tokens, [], []
         for text in order.texts:
-            place = self._place(owner, text) if len(text) >= REMEMBERED_CHARACTERS_LEAST else None
+            place = self._place(owner, text) if len(text) in REMEMBERED_CHARACTERS else None
             if place is not None and place in self._known:
                 total += self._known[place]
                 self._known.move_to_end(place)

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar, cast
 
 from tollkeeper.core.errors import QueueFull, StoreUnavailable
-from tollkeeper.steady import without_content
+from tollkeeper.steady import happens, without_content
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +52,7 @@ class Batcher(Generic[Row, Result]):
         self._waiting: deque[Entry[Row, Result]] = deque()
         self._sent: Sequence[Entry[Row, Result]] = ()
         self._running: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
 
     def submit(self, row: Row) -> asyncio.Future[Result]:
         """Take a row in. Cancelling the future gives up waiting; a row already sent still takes effect."""
@@ -68,6 +69,13 @@ class Batcher(Generic[Row, Result]):
         """Whether a row was sent whose fate is not known yet."""
         return any(sent is future for _, sent, _ in self._sent)
 
+    def hurried(self, is_wanted: Callable[[Row], bool]) -> list[asyncio.Future[Result]]:
+        """Those who wait for rows that are wanted now. Nothing more is gathered before these are sent."""
+        wanted = [future for row, future, _ in (*self._sent, *self._waiting) if not future.done() and is_wanted(row)]
+        if wanted:
+            self._hurry.set()
+        return wanted
+
     async def drain(self) -> None:
         """Wait until everything taken in has been booked."""
         while self._running is not None:
@@ -78,10 +86,12 @@ class Batcher(Generic[Row, Result]):
         try:
             while self._waiting:
                 if self._gather_seconds and len(self._waiting) < ROWS_MOST:
-                    await asyncio.sleep(self._gather_seconds)
+                    await happens(self._hurry, self._gather_seconds)
+                self._hurry.clear()
                 self._sent = self._next_batch()
                 if self._sent:
                     await self._deliver(self._sent)
+                    self._sent = ()
         finally:
             self._sent = ()
             self._running = None

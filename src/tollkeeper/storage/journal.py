@@ -8,7 +8,7 @@ Rules of this file
 1. A settlement is written before the caller's last byte is sent. A later line for a call replaces an earlier one.
 2. A file is locked while its owner lives. One that can be locked belongs to nobody and is replayed, then removed.
 3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
-   used: a full disk is told then, and not by a signal in the middle of a line.
+   used, where the file system keeps such promises: a full disk is told then, not by a signal in the middle of a line.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ class Segment:
         if not self.has_room_for(line):
             raise OSError("a line is longer than its segment")
         room, end = self._room or self._reserve(), self._size_bytes + len(line)
-        # A process killed in the middle of this leaves a torn last line, as it would in the middle of any write.
+        # A process killed in the middle of this leaves a last line with zeros in it, which no reader takes for one.
         room[self._size_bytes : end] = line
         self._size_bytes = end
         self.unbooked.add(request_id)
@@ -161,5 +161,5 @@ def _settlements(text: bytes) -> Iterator[Settlement]:
     # What follows the last line is room that was not used.
     for line in text.rstrip(b"\0").splitlines():
         # The last line may be torn: its call is settled by the sweeper.
-        with suppress(msgspec.DecodeError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
             yield decode(line)

@@ -27,8 +27,9 @@ HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8
 SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 
-# Nobody waits for a settlement, and what it gives back of a hold is free a moment later.
-SETTLES_GATHER_SECONDS = 0.02
+# Nobody waits for a settlement, unless quota is short.
+SETTLES_GATHER_SECONDS = 0.01
+SHORT = frozenset({Outcome.ACCOUNT_SHORT, Outcome.KEY_SHORT, Outcome.BUDGET})
 # Transactions that lost a fight, rather than being wrong.
 TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
 FENCED = "TK001"
@@ -51,6 +52,26 @@ class SqlLedger:
         self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
 
     async def hold(self, order: HoldOrder) -> Verdict:
+        verdict = await self._hold(order)
+        if verdict.outcome in SHORT and await self._settle_now(order.account_id):
+            verdict = await self._hold(order)
+        return verdict
+
+    async def extend(self, extension: Extension) -> Verdict:
+        verdict = await self._holds.submit(extension)
+        if verdict.outcome in SHORT and await self._settle_now(extension.account_id):
+            verdict = await self._holds.submit(extension)
+        return verdict
+
+    async def _settle_now(self, account_id: int) -> bool:
+        """What settlements give back to an account is there before anybody is told that its quota is short. Whether
+        there were any."""
+        waiting = self._settles.hurried(lambda row: row.account_id == account_id)
+        if waiting:
+            await asyncio.wait(waiting, timeout=self._patience_seconds)
+        return bool(waiting)
+
+    async def _hold(self, order: HoldOrder) -> Verdict:
         future = self._holds.submit(order)
         try:
             return await future
@@ -61,9 +82,6 @@ class SqlLedger:
             # An earlier sending of it may have been taken.
             self.settle(void(order))
             raise
-
-    async def extend(self, extension: Extension) -> Verdict:
-        return await self._holds.submit(extension)
 
     def note(self, settlement: Settlement) -> None:
         try:

@@ -10,8 +10,8 @@ as $$
 declare
     words text := pg_get_functiondef(whose);
 begin
-    if strpos(words, before) = 0 then
-        raise exception '% does not say: %', whose, before;
+    if length(replace(words, before, '')) <> length(words) - length(before) then
+        raise exception '% does not say once: %', whose, before;
     end if;
     execute replace(words, before, after);
 end $$;

@@ -1,0 +1,99 @@
+"""Time limits of what every call goes through: as `asyncio.timeout` keeps them."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from tollkeeper.steady import Within
+
+Limit = Callable[[float], AbstractAsyncContextManager[object]]
+LIMITS: tuple[Limit, ...] = (Within, asyncio.timeout)
+NAMES = ("ours", "theirs")
+
+
+async def for_ever() -> None:
+    await asyncio.Event().wait()
+
+
+def cancellations() -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    return task.cancelling()
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+@pytest.mark.parametrize("seconds", [0.01, 0.0, -1.0])
+async def test_who_takes_too_long_is_told(limit: Limit, seconds: float) -> None:
+    with pytest.raises(TimeoutError):
+        async with limit(seconds):
+            await for_ever()
+    assert cancellations() == 0
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+async def test_who_is_in_time_hears_nothing(limit: Limit) -> None:
+    async with limit(0.01):
+        pass
+    await asyncio.sleep(0.03)
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+async def test_what_is_raised_within_passes(limit: Limit) -> None:
+    with pytest.raises(LookupError):
+        async with limit(1):
+            raise LookupError
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+async def test_of_two_limits_the_shorter_one_is_told(limit: Limit) -> None:
+    async with limit(1):
+        with pytest.raises(TimeoutError):
+            async with limit(0.01):
+                await for_ever()
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with limit(0.01), limit(1):
+            await for_ever()
+    assert cancellations() == 0
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+async def test_somebody_elses_wish_to_end_the_task_counts_more(limit: Limit) -> None:
+    entered = asyncio.Event()
+
+    async def work() -> None:
+        async with limit(0.02):
+            entered.set()
+            await for_ever()
+
+    working = asyncio.create_task(work())
+    await entered.wait()
+    # In the very turn in which the time is over, too.
+    asyncio.get_running_loop().call_later(0.02, working.cancel)
+    with pytest.raises((asyncio.CancelledError, TimeoutError)):
+        await working
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
+async def test_a_task_that_was_cancelled_before_can_still_be_timed(limit: Limit) -> None:
+    async def work() -> str:
+        try:
+            await for_ever()
+        except asyncio.CancelledError:
+            with pytest.raises(TimeoutError):
+                async with limit(0.01):
+                    await for_ever()
+            return "cleaned up"
+        return "never"
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    working.cancel()
+    assert await working == "cleaned up"
