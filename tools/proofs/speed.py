@@ -62,14 +62,9 @@ class Proof:
         self._filled = 0
 
     def run(self) -> None:
-        self._idle()
-        self._calls()
-        if self._asked.profile_seconds:
-            self._stages()
-        self._chunks()
-        self._memory()
-        self._workers()
-        self._peers()
+        for trial in (self._idle, self._calls, self._stages, self._chunks, self._memory, self._workers, self._peers):
+            trial()
+            say(" ".join(f"{name}={shown(figure)}" for name, figure in self.figures.items()))
         self._growth()
 
     def close_books(self) -> None:
@@ -109,6 +104,8 @@ class Proof:
 
     def _stages(self) -> None:
         """Where it goes, for the picture in the guide."""
+        if not self._asked.profile_seconds:
+            return
         say("stacks, sampled")
         found = trials.stage_shares(self._rounds, self._asked.profile_seconds)
         costs = {

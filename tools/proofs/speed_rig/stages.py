@@ -57,6 +57,8 @@ BY_FILE: Mapping[str, str] = {
     "/site-packages/aiohttp/": "upstream",
     "/site-packages/granian/asgi.py": "server",
 }
+# What stands below every stack of a process, and is at work in none of them.
+BEGINNINGS = frozenset({"main", "<module>"})
 # The bill and the ledger serve two stages, by function.
 LEDGER = (f"{ROOM}relay/bill.py", f"{ROOM}storage/ledger.py")
 BY_FUNCTION: Mapping[str, str] = {
@@ -127,6 +129,8 @@ def _given_seconds(root: int) -> tuple[float, float]:
 
 
 def _named_by(function: str, file: str) -> str | None:
+    if function in BEGINNINGS:
+        return None
     if file in LEDGER:
         named = (BY_FUNCTION.get(part) for part in function.split("."))
         return next((stage for stage in named if stage is not None), None)

@@ -35,7 +35,9 @@ BARS = (
     Bar(name="stream_kb", most=40),
     Bar(name="stream_kb", most=64, timed=False),
     Bar(name="chunks_kb", most=64, timed=False),
-    Bar(name="idle_mb", most=120, timed=False),
+    Bar(name="idle_mb", most=120),
+    # What the system does not take back when it is asked to stays in here.
+    Bar(name="idle_mb", most=170, timed=False),
 )
 
 
