@@ -34,7 +34,7 @@ async def test_a_new_password_takes_the_old_one_and_ends_other_sessions(
         await people.sign_in(person)
     await people.sign_in(person, password=NEW)
     await people.postman.round()
-    assert people.mailbox.subjects(person.email)[-1] == "Your password was changed"
+    assert "Your password was changed" in people.mailbox.subjects(person.email)
     told = await owner.fetchrow("select action, detail from audit order by id desc limit 1")
     assert tuple(told) == ("login.change_password", '{"sessions": 1}')
 

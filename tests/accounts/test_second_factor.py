@@ -50,7 +50,7 @@ async def test_a_second_factor_counts_once_it_is_confirmed(people: People, owner
     with pytest.raises(SecondFactorThere):
         await propose_second_factor(people.desk, await session_of(people.desk, enrolled.token), person.password)
     await people.postman.round()
-    assert people.mailbox.subjects(person.email)[-1] == "Your second factor was turned on"
+    assert "Your second factor was turned on" in people.mailbox.subjects(person.email)
 
 
 async def test_an_open_session_does_not_suffice_to_set_one_up(people: People, owner: asyncpg.Connection) -> None:
@@ -187,7 +187,7 @@ async def test_it_is_turned_off_with_a_last_code_and_its_owner_is_told(
         await session_of(people.desk, other.token)
     await people.sign_in(person)
     await people.postman.round()
-    assert people.mailbox.subjects(person.email)[-1] == "Your second factor was turned off"
+    assert "Your second factor was turned off" in people.mailbox.subjects(person.email)
     assert await owner.fetchval("select count(*) from recovery_code") == 0
     assert await owner.fetchval("select action from audit order by id desc limit 1") == "login.second_factor_off"
 
@@ -203,7 +203,7 @@ async def test_support_drops_it_for_who_lost_everything(people: People, owner: a
     assert tuple(told) == ("account:7", "login.second_factor_off", '{"sessions": 1}')
     await people.sign_in(person)
     await people.postman.round()
-    assert people.mailbox.subjects(person.email)[-1] == "Your second factor was turned off"
+    assert "Your second factor was turned off" in people.mailbox.subjects(person.email)
 
 
 async def test_a_new_password_by_mail_does_not_replace_the_second_factor(people: People) -> None:

@@ -68,14 +68,22 @@ class HttpUpstream:
     async def send(self, request: UpstreamRequest) -> "HttpAnswer":
         silence = Silence(request.first_byte_seconds)
         silence.begin()
+        response: aiohttp.ClientResponse | None = None
         try:
             response = await self._send(request)
-        except BaseException as error:
-            failure = _failure_of(error, silence)
-            silence.stop()
-            if failure is not None:
-                raise UpstreamFailed(failure) from error
+        except NOT_CONNECTED as error:
+            raise UpstreamFailed(Failure.UNREACHABLE) from error
+        except TimeoutError:
+            raise UpstreamFailed(Failure.SILENT) from None
+        except aiohttp.ClientError as error:
+            raise UpstreamFailed(Failure.BROKEN) from error
+        except asyncio.CancelledError:
+            if silence.only_reason() is not None:
+                raise UpstreamFailed(Failure.SILENT) from None
             raise
+        finally:
+            if response is None:
+                silence.stop()
         silence.end()
         return HttpAnswer(response, silence, self._idle_seconds)
 
@@ -104,17 +112,6 @@ class HttpUpstream:
     async def close(self) -> None:
         if self._opened is not None:
             await self._opened.close()
-
-
-def _failure_of(error: BaseException, silence: "Silence") -> Failure | None:
-    """What a request failed of that got no answer; None where that is nothing of the provider's."""
-    if isinstance(error, NOT_CONNECTED):
-        return Failure.UNREACHABLE
-    if isinstance(error, aiohttp.ClientError):
-        return Failure.BROKEN
-    if isinstance(error, TimeoutError) or (isinstance(error, asyncio.CancelledError) and silence.only_reason()):
-        return Failure.SILENT
-    return None
 
 
 class HttpAnswer:
