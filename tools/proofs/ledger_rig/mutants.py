@@ -94,7 +94,7 @@ async def _give_back_to_a_closed_lot(url: str) -> None:
 
 MUTANTS = (
     Mutant("no lock", "hold_batch", LOCK, "", _race_for_one_account),
-    Mutant("no guard against a second settle", "settle_batch", "and h.closed_at is null", "", _settle_twice),
+    Mutant("no guard against a second settle", "settle_batch", "and h.charged is null", "", _settle_twice),
     Mutant(
         "what comes back to a closed lot is not entered",
         "settle_batch",
