@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 
 help:  ## List what can be made
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup: .venv/ready  ## Make .venv with the locked dependencies; install PostgreSQL and Redis if they are missing
+setup: .venv/ready  ## Make .venv with the locked dependencies; install PostgreSQL, Redis and nginx if they are missing
 	@tools/install-services
 
 .venv/ready: requirements/dev.txt requirements/demo.txt pyproject.toml

@@ -2,11 +2,12 @@ import asyncio
 import json
 import os
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tollkeeper.edge import call_log
-from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log
+from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log, time_for_log
 
 
 def a_line(request_id: str) -> CallLine:
@@ -72,3 +73,9 @@ async def test_a_reader_that_does_not_read_stops_no_call_and_dropped_lines_are_c
 )
 def test_a_path_is_short_and_without_keys(path: str, logged: str) -> None:
     assert path_for_log(path) == logged
+
+
+@pytest.mark.parametrize("unix_milliseconds", [0, 1, 999, 1_000, 1_767_225_600_042, 4_102_444_799_999])
+def test_a_lines_time_is_iso_8601_to_the_millisecond(unix_milliseconds: int) -> None:
+    at = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=unix_milliseconds)
+    assert time_for_log(unix_milliseconds) == at.isoformat(timespec="milliseconds")

@@ -222,7 +222,7 @@ departing: ContextVar[Departure] = ContextVar("departing")
 
 class WatchedConnector(aiohttp.TCPConnector):
     """Tells of each request whether it has a kept connection, and that it is about to go out. (The client's own tracing
-    tells the same for ten times the cost.)"""
+    tells the same, and costs more.)"""
 
     def __init__(self, *, ssl: ssl.SSLContext, keepalive_timeout: float) -> None:
         super().__init__(ssl=ssl, limit=0, keepalive_timeout=keepalive_timeout)

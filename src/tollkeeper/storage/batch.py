@@ -2,7 +2,7 @@
 
 Rules of this file
 1. A flush starts when there is work and the last flush has returned; what arrives meanwhile is the next batch. Where
-   nobody waits for the result, a batch may gather for a moment first: a statement costs hardly more for more rows.
+   nobody waits for the result, a batch may gather for a moment first: rows cost less in one statement than in many.
 2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent.
 3. A bad row fails alone: a batch that the database rejects is halved until the culprit stands by itself.
 4. What waits is bounded in number and time. A caller who gives up takes its row along only if that was never sent.
