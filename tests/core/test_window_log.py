@@ -15,7 +15,7 @@ def admit(log: WindowLog, window: Window, now_us: int) -> Outcome:
 
 def test_what_others_may_have_taken_becomes_free_evenly() -> None:
     log = WindowLog()
-    log.recall(Windows("1", (KEY,)), NOW - SPAN_US // 2)
+    log.recall_all([(NOW - SPAN_US // 2, Windows("1", (KEY,)))])
     log.leave_room_for("1", KEY, 1, NOW)
     # One of its own, one that was left for it, four of others.
     assert admit(log, KEY, NOW).refused is None

@@ -12,6 +12,7 @@ from redis.asyncio import Redis as Client
 
 from tollkeeper.core.limits import Measure, Outcome, Window, Windows
 from tollkeeper.ports import Passage
+from tollkeeper.storage.lane import GATHER_TURNS_MOST
 from tollkeeper.storage.limiter import RedisLimiter
 from tollkeeper.storage.redis_places import places_of
 from tools.services import Redis, RedisCluster
@@ -231,6 +232,43 @@ async def test_tokens_that_an_answer_used_count_as_well(redis: Redis) -> None:
         assert (await limiter.admit(again)).refused is not None
         small = Passage(windows=tokens, request_id=uuid4(), tokens=10)
         assert (await limiter.admit(small)).refused is None
+
+
+@pytest.mark.usefixtures("patience")
+async def test_after_many_at_once_who_comes_within_a_few_turns_shares_a_round_trip(redis: Redis) -> None:
+    async def come_after(turns: int, limiter: RedisLimiter) -> list[Outcome]:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return await ask(limiter, 1)
+
+    async with limiters(redis.url) as [limiter], Client.from_url(redis.url) as client:
+        await ask(limiter, 1)
+        before = await times_asked(client)
+        await asyncio.gather(come_after(0, limiter), come_after(4, limiter))
+        assert await times_asked(client) == before + 2
+        await ask(limiter, GATHER_TURNS_MOST)
+        before = await times_asked(client)
+        await asyncio.gather(*(come_after(turns, limiter) for turns in range(GATHER_TURNS_MOST)))
+        assert await times_asked(client) == before + 1
+
+
+async def times_asked(client: Client) -> int:
+    told = await client.info("commandstats")
+    return int(told.get("cmdstat_evalsha", {"calls": 0})["calls"])
+
+
+@pytest.mark.usefixtures("patience")
+async def test_who_leaves_before_the_answer_has_a_place_all_the_same(redis: Redis) -> None:
+    async with limiters(redis.url) as [limiter]:
+        passages = [Passage(windows=Windows("1", WINDOWS.each), request_id=uuid4()) for _ in range(4)]
+        leaving = [asyncio.create_task(limiter.admit(passage)) for passage in passages]
+        await asyncio.sleep(0)
+        for task in leaving:
+            task.cancel()
+        # Whoever is answered now was asked about with them, or after them.
+        assert admitted(await ask(limiter, 1, Windows("2", WINDOWS.each))) == 1
+        redis.kill()
+        assert admitted(await ask(limiter, 10)) == 6
 
 
 @pytest.mark.usefixtures("patience")

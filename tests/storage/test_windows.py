@@ -57,6 +57,13 @@ def remaining(outcome: Outcome) -> int:
     return outcome.standing.remaining
 
 
+async def test_the_tightest_of_its_windows_of_calls_is_told(server: Server) -> None:
+    narrow, tokens = Window("chat", 2), Window("tokens", 100, measure=Measure.TOKENS)
+    told = await server.admit(a_passage(KEY, narrow), a_passage(tokens, narrow, KEY), a_passage(tokens))
+    standings = [outcome.standing for outcome in told]
+    assert [standing and (standing.window, standing.used) for standing in standings] == [(narrow, 1), (narrow, 2), None]
+
+
 async def test_a_window_is_full_at_its_limit_and_what_it_refuses_is_not_counted(server: Server) -> None:
     told = await server.admit(*[a_passage(KEY)] * 5)
     assert [outcome.refused for outcome in told] == [None, None, None, KEY, KEY]
@@ -111,7 +118,7 @@ async def test_a_clock_that_goes_back_locks_nobody_out(server: Server) -> None:
     assert third.retry_in_us <= SPAN_US
     twin = WindowLog()
     for time_us in (at_us, *ahead):
-        twin.recall(Windows("1", (KEY,)), time_us)
+        twin.recall_all([(time_us, Windows("1", (KEY,)))])
     assert twin.admit("1", [KEY], at_us + 1, tokens=0, request_id=uuid4()).retry_in_us <= SPAN_US
     assert twin.admit("1", [KEY], at_us + SPAN_US + 5, tokens=0, request_id=uuid4()).refused is None
 

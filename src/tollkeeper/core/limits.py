@@ -81,10 +81,6 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     def remaining(self) -> int:
         return max(0, self.window.limit - self.used)
 
-    @property
-    def reset_seconds(self) -> int:
-        return whole_seconds(self.free_in_us)
-
 
 class Windows(msgspec.Struct):
     """The windows that calls of one kind must pass, of one caller. They are the same for call after call."""
@@ -99,16 +95,22 @@ class Windows(msgspec.Struct):
     heard_us: int = 0
     # Whether all of them count calls: then nothing is to be said when a call ends.
     only_calls: bool = True
+    # Whether one of them counts calls under way.
+    count_running: bool = False
+    # Whether each process has its share of them while the shared ones are away.
+    divided: bool = True
 
     def __post_init__(self) -> None:
         self.only_calls = all(window.measure is Measure.CALLS for window in self.each)
+        self.count_running = any(window.measure is Measure.RUNNING for window in self.each)
+        self.divided = any(window.divided for window in self.each)
 
     @property
     def call_names(self) -> tuple[str, ...]:
         return tuple(window.name for window in self.each if window.measure is Measure.CALLS)
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What became of a call at its windows."""
 
     # None: it passed.

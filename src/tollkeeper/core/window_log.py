@@ -4,7 +4,7 @@ Time comes in as Unix microseconds. Nothing here waits, and nothing here is shar
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import msgspec
@@ -31,10 +31,11 @@ class WindowLog:
         self._peaks: dict[str, int] = {}
         self._assumed: set[tuple[str, str]] = set()
 
-    def recall(self, windows: Windows, at_us: int) -> None:
-        """Count a call that was admitted before, in the order of time."""
-        for name in windows.call_names:
-            self._calls.setdefault((windows.whose, name), deque()).append(at_us)
+    def recall_all(self, admitted: Iterable[tuple[int, Windows]]) -> None:
+        """Count calls that were admitted before, in the order of time."""
+        for at_us, windows in admitted:
+            for name in windows.call_names:
+                self._calls.setdefault((windows.whose, name), deque()).append(at_us)
 
     def recall_running(self, windows: Windows, request_id: UUID) -> None:
         for window in windows.each:

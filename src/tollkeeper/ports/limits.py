@@ -10,7 +10,7 @@ import msgspec
 from tollkeeper.core.limits import Outcome, Rates, Windows
 
 
-class Passage(msgspec.Struct, frozen=True, kw_only=True):
+class Passage(msgspec.Struct, frozen=True, gc=False):
     """A call that wants to pass its windows."""
 
     windows: Windows

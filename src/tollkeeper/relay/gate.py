@@ -52,7 +52,7 @@ class Gate:
     ) -> Passage:
         """Take a place in every window. Raise RateLimited, and take none."""
         windows = self._windows_of(caller, rates, kind, model_id)
-        passage = Passage(windows=windows, request_id=visitor.request_id, tokens=tokens, ip=visitor.ip)
+        passage = Passage(windows, visitor.request_id, tokens, visitor.ip)
         if windows.each:
             self._tell(visitor, caller, await self.limiter.admit(passage))
         return passage

@@ -1,7 +1,9 @@
 """The way to one Redis server: calls that come at the same time share a round trip, and none waits long.
 
 Rules of this file
-1. One batch is under way at a time; what comes meanwhile is the next one. There is no timer but the patience.
+1. One batch is under way at a time; what comes meanwhile is the next one. It gathers for turns of the loop, not for a
+   time: two for each call of the last one, within bounds. Those of a busy loop are long and bring many along; those of
+   an idle one are over at once.
 2. Who is not answered within 50 ms is judged by this process alone, and so is everybody who comes until the answer is
    there: by what it admitted itself, against its share of what was left when it last heard.
 3. An answer that comes late is taken back: those it speaks of were judged meanwhile. One that does not come, and an
@@ -32,6 +34,8 @@ LOOK_AGAIN_SECONDS = 0.003
 LATE_SECONDS = 2.0
 WARN_EVERY_SECONDS = 10.0
 BATCH_MOST = 256
+GATHER_TURNS_MOST = 8
+GATHER_SECONDS_MOST = 0.03
 # How long who is refused by one process alone waits at most: Redis may be back any moment.
 ALONE_WAIT_US = 5_000_000
 # What a server of a Cluster says where another one is in charge of a slot; it is a good server all the same.
@@ -66,36 +70,57 @@ class Lane:
         self.speaks_of_all = True
         # Told when a server says that another one is in charge.
         self.moved: Callable[[], None] = lambda: None
+        # Told of calls that were refused, and of those at peak.
+        self.heard: Callable[[Passage, Outcome], None] = lambda *_: None
         self.offset_us = time.time_ns() // 1_000 - time.monotonic_ns() // 1_000
         self._share = share
         self._running = running
         self._pipe: Pipe | None = None
         self._alone: WindowLog | None = None
         self._waiting: list[Waiting] = []
-        # The batch under way, and its answer's last moment.
+        # The batch under way, since when, and who looks whether it takes too long.
         self._under_way: list[list[Waiting]] | None = None
+        self._sent_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._asides: list[bytes] = []
         self._flush_is_due = False
+        self._gather_turns = 2
         self._late_since = 0
         self._warned_at = float("-inf")
 
     def now_us(self) -> int:
         return time.monotonic_ns() // 1_000 + self.offset_us
 
-    async def admit(self, passage: Passage) -> Outcome:
-        outcome, alone = None, False
-        if self.is_live:
-            waits: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((passage, waits))
-            self._flush_soon()
-            outcome = await waits
-        if outcome is None:
-            outcome, alone = self._admit_alone(passage), True
-        if not alone:
-            passage.windows.heard, passage.windows.heard_us = outcome.standing, time.monotonic_ns() // 1_000
+    def ask(self, passage: Passage) -> asyncio.Future[Outcome | None]:
+        """While this is live. None: nobody answers. Whoever does not wait any more may have its places all the same."""
+        waits: asyncio.Future[Outcome | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((passage, waits))
+        self._flush_soon()
+        return waits
+
+    def admit_alone(self, passage: Passage) -> Outcome:
+        """As far as this process knows, against its share."""
+        now_us, windows = self.now_us(), passage.windows
+        log_alone = self._alone = self._alone or self._begin_alone()
+        share = self._share()
+        heard = windows.heard
+        if heard is not None and heard.window.divided and windows.heard_us + SPAN_US > time.monotonic_ns() // 1_000:
+            part = Window(heard.window.name, max(1, heard.window.limit // share))
+            log_alone.leave_room_for(windows.whose, part, heard.remaining // share, now_us)
+        # Time at peak is not counted: a share of the standard rate is soon exceeded, and nobody should pay for that.
+        each = [
+            Window(window.name, max(1, window.limit // share) if window.divided else window.limit, 0, window.measure)
+            for window in windows.each
+        ]
+        outcome = log_alone.admit(windows.whose, each, now_us, tokens=passage.tokens, request_id=passage.request_id)
         if outcome.refused is None:
-            self._note(passage, outcome, alone=alone)
+            if windows.divided:
+                self.own.note([(outcome.at_us, windows)], time.monotonic_ns() // 1_000, alone=True)
+            return outcome
+        wait_us = min(outcome.retry_in_us, ALONE_WAIT_US)
+        standing = of_refused(outcome.refused, wait_us) or outcome.standing
+        outcome = msgspec.structs.replace(outcome, retry_in_us=wait_us, standing=standing)
+        self.heard(passage, outcome)
         return outcome
 
     def ended(self, passage: Passage, more_tokens: int) -> None:
@@ -130,8 +155,7 @@ class Lane:
         if pipe is not None and pipe is not self._pipe:
             return
         self.is_live, self.is_late, self._pipe = False, False, None
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         left = [*(entry for group in self._under_way or () for entry in group), *self._waiting]
         self._under_way, self._waiting, self._asides = None, [], []
         _give_up(left)
@@ -140,10 +164,6 @@ class Lane:
         if self._alone is not None:
             self._alone.forget_old(self.now_us())
 
-    def _note(self, passage: Passage, outcome: Outcome, *, alone: bool) -> None:
-        if passage.windows.each[0].divided:
-            self.own.note(outcome.at_us, passage.windows, time.monotonic_ns() // 1_000, alone=alone)
-
     def _aside(self, *words: object) -> None:
         """Send something along with the next batch, and do not wait for what comes of it."""
         if self.is_live or self.is_late:
@@ -151,10 +171,17 @@ class Lane:
             self._flush_soon()
 
     def _flush_soon(self) -> None:
-        """At the end of this turn of the loop, so that whoever comes in the same turn comes along."""
-        if self._under_way is None and not self._flush_is_due:
+        if self._under_way is None and not self._flush_is_due and (self._waiting or self._asides):
             self._flush_is_due = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._gather(self._gather_turns, asyncio.get_running_loop().time() + GATHER_SECONDS_MOST)
+
+    def _gather(self, turns: int, until: float) -> None:
+        """Let whoever comes in the next turns of the loop come along."""
+        loop = asyncio.get_running_loop()
+        if turns and loop.time() < until and len(self._waiting) < BATCH_MOST:
+            loop.call_soon(self._gather, turns - 1, until)
+        else:
+            self._flush()
 
     def _flush(self) -> None:
         self._flush_is_due = False
@@ -163,24 +190,45 @@ class Lane:
         batch, self._waiting = self._waiting[:BATCH_MOST], self._waiting[BATCH_MOST:]
         asides, self._asides = self._asides, []
         self._under_way = groups = self._grouped(batch)
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._look_again)
+        self._gather_turns = max(2, min(2 * len(batch), GATHER_TURNS_MOST))
+        loop = asyncio.get_running_loop()
+        self._sent_at = loop.time()
+        if self._timer is None:
+            self._timer = loop.call_later(PATIENCE_SECONDS, self._look)
         commands = [command(self.prefix, [passage for passage, _ in group]) for group in groups]
         self._pipe.send(b"".join([*asides, *commands]), len(asides) + len(groups), partial(self._hear, groups))
 
-    def _look_again(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(LOOK_AGAIN_SECONDS, self._be_late)
+    def _look(self) -> None:
+        """One timer for all batches, instead of one for each."""
+        self._timer = None
+        if self._under_way is not None:
+            loop = asyncio.get_running_loop()
+            left_seconds = self._sent_at + PATIENCE_SECONDS - loop.time()
+            if left_seconds > 0:
+                self._timer = loop.call_later(left_seconds, self._look)
+            else:
+                self._timer = loop.call_later(LOOK_AGAIN_SECONDS, self._be_late, self._under_way)
 
-    def _be_late(self) -> None:
+    def _be_late(self, groups: list[list[Waiting]]) -> None:
         """Go on alone, and wait for the answer beside that."""
+        self._timer = None
         if self._pipe is None or self._under_way is None:
+            return
+        if self._under_way is not groups:
+            self._look()
             return
         self.is_live, self.is_late, self._late_since = False, True, self.own.count
         waiting, self._waiting = self._waiting, []
-        _give_up([*(entry for group in self._under_way for entry in group), *waiting])
+        _give_up([*(entry for group in groups for entry in group), *waiting])
         self._timer = asyncio.get_running_loop().call_later(LATE_SECONDS, self._pipe.close)
         if time.monotonic() - self._warned_at > WARN_EVERY_SECONDS:
             self._warned_at = time.monotonic()
             log.warning("redis is late: calls are judged by this process's share of their limits meanwhile")
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _come_back(self, groups: list[list[Waiting]], replies: Sequence[Reply]) -> None:
         """The late answer is there: give back the places that it took, tell of those that were given instead."""
@@ -191,9 +239,9 @@ class Lane:
             for passage, outcome in zip(passages, outcomes(passages, reply), strict=True):
                 if outcome.refused is None:
                     self._asides += _released(self.prefix, passage, outcome)
-        for admission in self.own.since(self._late_since):
-            if admission.alone and self.has(admission.windows.whose):
-                self._asides += told_again(self.prefix, admission.windows, [admission.at_us])
+        for (at_us, windows), alone in self.own.since(self._late_since):
+            if alone and self.has(windows.whose):
+                self._asides += told_again(self.prefix, windows, [at_us])
         self.is_live, self.is_late, self._alone = True, False, None
 
     def _grouped(self, batch: list[Waiting]) -> list[list[Waiting]]:
@@ -208,59 +256,52 @@ class Lane:
         if groups is not self._under_way:
             # The connection was given up meanwhile, and so were those who waited.
             return
-        if self._timer is not None:
-            self._timer.cancel()
         self._under_way = None
         if self.is_late:
+            self._stop_timer()
             self._come_back(groups, replies[len(replies) - len(groups) :])
-            self._flush()
+            self._flush_soon()
             return
         try:
             for group, reply in zip(groups, replies[len(replies) - len(groups) :], strict=True):
                 self._tell(group, reply)
         finally:
-            _give_up([entry for group in groups for entry in group])
-        self._flush()
+            left = [entry for group in groups for entry in group if not entry[1].done()]
+            if left:
+                _give_up(left)
+            else:
+                # The server is itself again.
+                self._alone = None
+        self._flush_soon()
 
     def _tell(self, group: Sequence[Waiting], reply: Reply) -> None:
         if isinstance(reply, hiredis.ReplyError):
-            self.moved()
-            if not str(reply).startswith(ELSEWHERE) and self._pipe is not None:
-                log.warning("redis answers with an error: %s", reply)
-                self._pipe.close()
+            self._hear_error(reply)
             return
+        now_us, admitted = time.monotonic_ns() // 1_000, []
         for (passage, waits), outcome in zip(group, outcomes([passage for passage, _ in group], reply), strict=True):
+            windows = passage.windows
+            windows.heard, windows.heard_us = outcome.standing, now_us
+            if outcome.refused is None and windows.divided:
+                admitted.append((outcome.at_us, windows))
+            if outcome.refused is not None or outcome.peak_us:
+                self.heard(passage, outcome)
             if not waits.done():
                 waits.set_result(outcome)
-            elif outcome.refused is None:
-                # Nobody waits any more, but the places are taken.
-                self._note(passage, outcome, alone=False)
+        if admitted:
+            self.own.note(admitted, now_us, alone=False)
+        if self._alone is not None:
+            self._alone.recall_all(admitted)
 
-    def _admit_alone(self, passage: Passage) -> Outcome:
-        now_us, windows = self.now_us(), passage.windows
-        log_alone = self._alone = self._alone or self._begin_alone()
-        share = self._share()
-        heard = windows.heard
-        if heard is not None and heard.window.divided and windows.heard_us + SPAN_US > time.monotonic_ns() // 1_000:
-            part = Window(heard.window.name, max(1, heard.window.limit // share))
-            log_alone.leave_room_for(windows.whose, part, heard.remaining // share, now_us)
-        # Time at peak is not counted: a share of the standard rate is soon exceeded, and nobody should pay for that.
-        each = [
-            Window(window.name, max(1, window.limit // share) if window.divided else window.limit, 0, window.measure)
-            for window in windows.each
-        ]
-        outcome = log_alone.admit(windows.whose, each, now_us, tokens=passage.tokens, request_id=passage.request_id)
-        if outcome.refused is None:
-            return outcome
-        wait_us = min(outcome.retry_in_us, ALONE_WAIT_US)
-        standing = of_refused(outcome.refused, wait_us) or outcome.standing
-        return msgspec.structs.replace(outcome, retry_in_us=wait_us, standing=standing)
+    def _hear_error(self, problem: hiredis.ReplyError) -> None:
+        self.moved()
+        if not str(problem).startswith(ELSEWHERE) and self._pipe is not None:
+            log.warning("redis answers with an error: %s", problem)
+            self._pipe.close()
 
     def _begin_alone(self) -> WindowLog:
         begun = WindowLog()
-        for admission in self.own.since(0):
-            if self.has(admission.windows.whose):
-                begun.recall(admission.windows, admission.at_us)
+        begun.recall_all(admitted for admitted, _ in self.own.since(0) if self.has(admitted[1].whose))
         for passage in self._running():
             if self.has(passage.windows.whose):
                 begun.recall_running(passage.windows, passage.request_id)

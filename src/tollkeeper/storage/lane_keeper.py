@@ -14,7 +14,6 @@ import time
 from tollkeeper.core.limits import SPAN_US
 from tollkeeper.steady import survive
 from tollkeeper.storage.lane import Lane
-from tollkeeper.storage.own_admissions import Admission
 from tollkeeper.storage.redis_pipe import Pipe, connect
 from tollkeeper.storage.window_wire import MARK, TOLD_AGAIN, TOLD_AGAIN_SHA, WINDOWS, window_key
 
@@ -109,11 +108,10 @@ class LaneKeeper:
         lane = self._lane
         count, lost_after_us = lane.own.count, lane.now_us() - LAST_MOMENT_US
         times: dict[str, list[int]] = {}
-        for admission in lane.own.since(since):
-            if lane.has(admission.windows.whose) and (everything or _may_be_lost(admission, lost_after_us)):
-                for name in admission.windows.call_names:
-                    key = window_key(lane.prefix, admission.windows.whose, name)
-                    times.setdefault(key, []).append(admission.at_us)
+        for (at_us, windows), alone in lane.own.since(since):
+            if lane.has(windows.whose) and (everything or alone or at_us > lost_after_us):
+                for name in windows.call_names:
+                    times.setdefault(window_key(lane.prefix, windows.whose, name), []).append(at_us)
         commands: list[tuple[object, ...]] = []
         pieces = 0
         for key, found in times.items():
@@ -140,7 +138,3 @@ class LaneKeeper:
         if found is None:
             raise ConnectionError("this server has no slots")
         return window_key(self._lane.prefix, f"mark-{found}", "mark")
-
-
-def _may_be_lost(admission: Admission, lost_after_us: int) -> bool:
-    return admission.alone or admission.at_us > lost_after_us

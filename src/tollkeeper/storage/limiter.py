@@ -60,14 +60,12 @@ class RedisLimiter:
         return Outcome(refused=last, at_us=0, retry_in_us=wait_us, peak_us=0, standing=of_refused(last, wait_us))
 
     async def admit(self, passage: Passage) -> Outcome:
-        outcome = await self._lane_of(passage.windows.whose).admit(passage)
-        if outcome.refused is not None:
-            self._remember_full(passage.windows.whose, outcome.refused, outcome.retry_in_us)
-            return outcome
-        if outcome.peak_us:
-            self._at_peak(passage, outcome.peak_us)
         windows = passage.windows
-        if not windows.only_calls and any(window.measure is Measure.RUNNING for window in windows.each):
+        lane = self._lane_of(windows.whose)
+        outcome = await lane.ask(passage) if lane.is_live else None
+        if outcome is None:
+            outcome = lane.admit_alone(passage)
+        if windows.count_running and outcome.refused is None:
             self._running[passage.request_id] = passage
         return outcome
 
@@ -135,12 +133,19 @@ class RedisLimiter:
         )
         lane.speaks_of_all = not self._is_cluster
         lane.moved = self._look_now.set
+        lane.heard = self._hear
         return lane
 
     def _lane_of(self, whose: str) -> Lane:
         if self._is_cluster:
             return self._by_slot.get(key_slot(whose.encode()), self._nowhere)
         return self._lanes[0]
+
+    def _hear(self, passage: Passage, outcome: Outcome) -> None:
+        if outcome.refused is not None:
+            self._remember_full(passage.windows.whose, outcome.refused, outcome.retry_in_us)
+        elif outcome.peak_us:
+            self._at_peak(passage, outcome.peak_us)
 
     def _remember_full(self, whose: str, window: Window, wait_us: int) -> None:
         if window.measure is not Measure.CALLS:

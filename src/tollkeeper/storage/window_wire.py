@@ -1,10 +1,10 @@
 """What is said to Redis about windows, and what it answers: the scripts, and how passages and outcomes are written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 from hashlib import sha1
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tollkeeper.core.limits import SPAN_US, Measure, Outcome, Standing, Window, Windows, of_refused
 from tollkeeper.ports import Passage
@@ -23,10 +23,11 @@ redis.call('SET', KEYS[1], now, 'NX')
 return {now, redis.call('GET', KEYS[1])}
 """
 WINDOWS_SHA = sha1(WINDOWS.encode(), usedforsecurity=False).hexdigest()
+EVALSHA_WINDOWS = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % WINDOWS_SHA.encode()
 TOLD_AGAIN_SHA = sha1(TOLD_AGAIN.encode(), usedforsecurity=False).hexdigest()
 
 
-class Written(msgspec.Struct, frozen=True):
+class Written(NamedTuple):
     """Windows as they go over the wire: their keys, and what the script is told of them."""
 
     keys: bytes
@@ -38,30 +39,26 @@ class Written(msgspec.Struct, frozen=True):
 def command(prefix: str, passages: Sequence[Passage], span_us: int = SPAN_US) -> bytes:
     """One command for all of `passages`; their keys begin with `prefix`."""
     written: list[Written] = [passage.windows.written or _write(prefix, passage) for passage in passages]
-    keys_count = sum([windows.keys_count for windows in written])
-    words = 5 + keys_count + sum([windows.figures_count for windows in written])
-    head = b"*%d\r\n%b%b" % (words, _words("EVALSHA", WINDOWS_SHA), _words(keys_count))
-    keys = [windows.keys for windows in written]
-    figures = [windows.figures for windows in written]
-    return b"".join([head, *keys, _words(span_us, LEASE_US), *figures])
+    keys, keys_counts, figures, figures_counts = zip(*written, strict=True)
+    keys_count = sum(keys_counts)
+    head = b"*%d\r\n%b%b" % (5 + keys_count + sum(figures_counts), EVALSHA_WINDOWS, _words(keys_count))
+    return b"".join([head, *keys, _spans(span_us), *figures])
 
 
-def outcomes(passages: Sequence[Passage], told: Sequence[int]) -> Iterator[Outcome]:
+def outcomes(passages: Sequence[Passage], told: Sequence[int]) -> list[Outcome]:
     """Read what the server told of each passage."""
-    place = 0
-    for passage in passages:
+    found, figure = [], iter(told)
+    # The figures of one passage follow each other.
+    for passage, refused, at_us, retry_in_us, peak_us, tightest, used, free_in_us in zip(
+        passages, figure, figure, figure, figure, figure, figure, figure, strict=True
+    ):
         each = passage.windows.each
-        refused, at_us, retry_in_us, peak_us = told[place : place + 4]
-        place += 4
+        standing = Standing(each[tightest - 1], used, free_in_us) if tightest else None
         window = each[refused - 1] if refused else None
-        yield Outcome(
-            refused=window,
-            at_us=at_us,
-            retry_in_us=retry_in_us,
-            peak_us=peak_us,
-            standing=(of_refused(window, retry_in_us) if window else None) or _tightest(each, told, place),
-        )
-        place += 2 * len(each)
+        if window is not None:
+            standing = of_refused(window, retry_in_us) or standing
+        found.append(Outcome(window, at_us, retry_in_us, peak_us, standing))
+    return found
 
 
 def told_again(prefix: str, windows: Windows, times: Sequence[int]) -> list[bytes]:
@@ -87,22 +84,15 @@ def _write(prefix: str, passage: Passage) -> Written:
     return written
 
 
+@cache
+def _spans(span_us: int) -> bytes:
+    return _words(span_us, LEASE_US)
+
+
 def _words(*words: object) -> bytes:
     """As Redis reads them."""
     encoded = [str(word).encode() for word in words]
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in encoded])
-
-
-def _tightest(each: Sequence[Window], told: Sequence[int], place: int) -> Standing | None:
-    """As `tightest` does, without making the others."""
-    found, least = None, 0
-    for window in each:
-        if window.measure is Measure.CALLS:
-            remaining = max(0, window.limit - told[place])
-            if found is None or remaining < least:
-                found, least = (window, place), remaining
-        place += 2
-    return None if found is None else Standing(found[0], told[found[1]], told[found[1] + 1])
 
 
 def _figure(window: Window, passage: Passage) -> object:

@@ -7,7 +7,8 @@
 --           running    the call's id
 -- KEYS: for each call the place of its account's peak time, then one for each window, in the same order.
 -- Told for each call: which window refused it (0: none), when, for how long it must wait, how much peak time it added,
---       then for each window how many are in it and when the oldest leaves. All times in microseconds.
+--       then which of its windows of calls is the tightest (0: there is none), how many are in it and when the oldest
+--       leaves. All times in microseconds.
 --
 -- A list of calls is sorted, oldest first, and no two of its times are equal: so a call can be told again, after Redis
 -- lost it, without being counted twice.
@@ -134,10 +135,15 @@ while a <= #ARGV do
             end
         end
     end
+    local tightest, least, used, free = 0, 0, 0, 0
+    for i, window in ipairs(windows) do
+        local remaining = math.max(0, window.limit - window.used)
+        if window.what == 'calls' and (tightest == 0 or remaining < least) then
+            tightest, least, used, free = i, remaining, window.used, window.free
+        end
+    end
     local n = #told
     told[n + 1], told[n + 2], told[n + 3], told[n + 4] = refused, refused == 0 and at or now, waits, peak_us
-    for i, window in ipairs(windows) do
-        told[n + 3 + 2 * i], told[n + 4 + 2 * i] = window.used, window.free
-    end
+    told[n + 5], told[n + 6], told[n + 7] = tightest, used, free
 end
 return told

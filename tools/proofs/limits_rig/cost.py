@@ -1,78 +1,107 @@
-"""The cost: what a call costs a worker with limits, beside the same call without; the same load in turns on both."""
+"""The cost: what a call costs a worker with limits, beside the same call without.
 
+Both take short turns on the same connections to the same worker, which has a core to itself. The other
+cores are never idle: two that are halves of one slow each other down, and Redis at work beside the worker would be
+taken for work of the worker's own.
+"""
+
+import math
 import statistics
+import subprocess
+import sys
 from contextlib import ExitStack
 
 import msgspec
 
-from tools.node import Node
 from tools.proofs import say
 from tools.proofs.limits_rig.ground import Ground, Wish, furnish
 from tools.proofs.limits_rig.site import Site
-from tools.proofs.speed_rig.load import Measured, Plan
+from tools.proofs.limits_rig.turns import Pair, Plan, Turn
+from tools.proofs.speed_rig.cores import split
 from tools.proofs.speed_rig.orders import whole
 from tools.proofs.speed_rig.processes import require_alone
-from tools.proofs.speed_rig.rounds import WARM_SECONDS, Length, run, told
 from tools.proofs.speed_rig.stage import CONNECTIONS
 from tools.services import Redis
 
 OFF, ON = "free", "plenty"
 GROUPS = {OFF: ("--key-rate", "none", "--rate", "none"), ON: ("--key-rate", "1000000", "--rate", "1000000")}
 WISHES = {f"{group} {number}": Wish(group=group) for group in GROUPS for number in range(CONNECTIONS)}
-WARM_UP = Length(1, 1)
+WARM_SECONDS = 3.0
+TURN_SECONDS = 0.12
+PATIENCE_SECONDS = 120.0
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """CPU time of the gateway's processes for each call."""
+    """CPU time of the gateway's processes for each call: medians over all turns, and over the differences of pairs."""
 
     off_us: float
     on_us: float
     added_us: float
+    # Between which the median difference is, 19 times of 20.
+    least_us: float
+    most_us: float
+    # All time over all calls: with what is rare and dear, which medians do not see.
+    added_in_all_us: float
+    calls: int
 
 
-def measure(stack: ExitStack, ground: Ground, length: Length) -> Cost:
-    redis = stack.enter_context(Redis())
+def measure(stack: ExitStack, turns: int) -> Cost:
+    cores = stack.enter_context(split())
+    ground, redis = Ground(stack), stack.enter_context(Redis())
     site = Site(stack, ground, "cost", redis.url)
     customers = furnish(site.settings, ground.upstream, WISHES, GROUPS)
-    [node] = site.more_nodes("measured", workers=1)
+    with cores.start_measured():
+        [node] = site.more_nodes("measured", workers=1)
     assert node.process is not None
     require_alone(node.port, node.process.pid)
-    keys = {
-        group: [customer.key.text for name, customer in customers.items() if name.startswith(group)] for group in GROUPS
-    }
-    for group in GROUPS:
-        _round(node, keys[group], group, WARM_UP.seconds)
-    pairs = [
-        {group: _round(node, keys[group], group, length.seconds) for group in _in_turn(number)}
-        for number in range(length.rounds)
-    ]
-    spent = [{group: found.cpu_us_per_call(group) for group, found in pair.items()} for pair in pairs]
-    return Cost(
-        off_us=statistics.median(pair[OFF] for pair in spent),
-        on_us=statistics.median(pair[ON] for pair in spent),
-        added_us=statistics.median(pair[ON] - pair[OFF] for pair in spent),
-    )
-
-
-def _in_turn(number: int) -> list[str]:
-    """Whoever is first in one pair is last in the next: what only time changes falls on both alike."""
-    return [OFF, ON] if number % 2 else [ON, OFF]
-
-
-def _round(node: Node, keys: list[str], name: str, seconds: float) -> Measured:
-    assert node.process is not None
     order = whole()
     plan = Plan(
         port=node.port,
+        pid=node.process.pid,
         connections=CONNECTIONS,
-        keys=keys,
         body=order.body,
-        events=order.events,
+        keys={
+            group: [customer.key.text for name, customer in customers.items() if name.startswith(group)]
+            for group in GROUPS
+        },
         warm_seconds=WARM_SECONDS,
-        seconds=seconds,
-        per_second=None,
-        watched={name: node.process.pid},
+        turns=turns,
+        turn_seconds=TURN_SECONDS,
     )
-    found = run(plan)
-    say(told(f"limits {name}", found))
-    return found
+    with cores.others_never_idle():
+        pairs = _run(plan)
+    cores.require_measured(node.process.pid)
+    return _cost(pairs)
+
+
+def _run(plan: Plan) -> list[Pair]:
+    say(f"{plan.turns} turns each, without limits and with them")
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.proofs.limits_rig.turns"],
+        input=msgspec.json.encode(plan),
+        stdout=subprocess.PIPE,
+        # As much again for what changes from turn to turn.
+        timeout=PATIENCE_SECONDS + 8 * plan.turns * plan.turn_seconds,
+        check=True,
+    )
+    return msgspec.json.decode(done.stdout, type=list[Pair])
+
+
+def _cost(pairs: list[Pair]) -> Cost:
+    differences = sorted(pair[ON].cpu_us_per_call - pair[OFF].cpu_us_per_call for pair in pairs)
+    # Of so many, how far from the middle a median may have come by chance.
+    apart = round(0.98 * math.sqrt(len(differences)))
+    middle = len(differences) // 2
+    return Cost(
+        off_us=statistics.median(pair[OFF].cpu_us_per_call for pair in pairs),
+        on_us=statistics.median(pair[ON].cpu_us_per_call for pair in pairs),
+        added_us=statistics.median(differences),
+        least_us=differences[max(0, middle - apart)],
+        most_us=differences[min(len(differences) - 1, middle + apart)],
+        added_in_all_us=_in_all([pair[ON] for pair in pairs]) - _in_all([pair[OFF] for pair in pairs]),
+        calls=sum(turn.calls for pair in pairs for turn in pair.values()),
+    )
+
+
+def _in_all(turns: list[Turn]) -> float:
+    return sum(turn.cpu_us_per_call * turn.calls for turn in turns) / sum(turn.calls for turn in turns)

@@ -5,6 +5,8 @@ own before it starts something, and nothing is moved while it is measured: Postg
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -12,6 +14,17 @@ import msgspec
 
 from tools.proofs import say
 from tools.proofs.speed_rig.processes import threads, tree
+
+# On one core, only where nobody else wants it, and no longer than whoever began it.
+SPIN = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
 
 
 class Cores(msgspec.Struct, frozen=True):
@@ -37,6 +50,17 @@ class Cores(msgspec.Struct, frozen=True):
             yield
         finally:
             _move(root, self.others)
+
+    @contextmanager
+    def others_never_idle(self) -> Iterator[None]:
+        """Whatever the rest has to do, its cores are at work: the measured one is as fast as it is beside busy ones."""
+        spinning = [subprocess.Popen([sys.executable, "-c", SPIN, str(core)]) for core in self.others]
+        try:
+            yield
+        finally:
+            for process in spinning:
+                process.kill()
+                process.wait()
 
     def require_measured(self, root: int) -> None:
         _require(root, self.measured)
