@@ -81,6 +81,10 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
     def remaining(self) -> int:
         return max(0, self.window.limit - self.used)
 
+    @property
+    def reset_seconds(self) -> int:
+        return whole_seconds(self.free_in_us)
+
 
 class Windows(msgspec.Struct):
     """The windows that calls of one kind must pass, of one caller. They are the same for call after call."""

@@ -114,11 +114,10 @@ class Exchange:
         limit = self.limit
         if limit is None:
             return ()
-        most, free_in_us = limit.window.limit, limit.free_in_us
         return (
-            (b"x-ratelimit-limit-requests", b"%d" % most),
-            (b"x-ratelimit-remaining-requests", b"%d" % (most - limit.used if most > limit.used else 0)),
-            (b"x-ratelimit-reset-requests", b"%ds" % -(-free_in_us // 1_000_000)),
+            (b"x-ratelimit-limit-requests", b"%d" % limit.window.limit),
+            (b"x-ratelimit-remaining-requests", b"%d" % limit.remaining),
+            (b"x-ratelimit-reset-requests", b"%ds" % limit.reset_seconds),
         )
 
     def header(self, name: bytes) -> str | None:
