@@ -86,7 +86,7 @@ class Standing(msgspec.Struct, frozen=True, gc=False):
         return whole_seconds(self.free_in_us)
 
 
-class Windows(msgspec.Struct):
+class Windows(msgspec.Struct, gc=False):
     """The windows that calls of one kind must pass, of one caller. They are the same for call after call."""
 
     # The account, by its number; or an IP.

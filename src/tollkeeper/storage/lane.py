@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import hiredis
-import msgspec
 
-from tollkeeper.core.limits import SPAN_US, Measure, Outcome, Window, of_refused
-from tollkeeper.core.window_log import WindowLog
+from tollkeeper.core.limits import SPAN_US, Measure, Outcome
 from tollkeeper.ports import Passage
+from tollkeeper.storage.alone import Alone
 from tollkeeper.storage.own_admissions import OwnAdmissions
 from tollkeeper.storage.redis_pipe import Pipe, Reply, pack
 from tollkeeper.storage.redis_places import Place
@@ -36,8 +35,6 @@ WARN_EVERY_SECONDS = 10.0
 BATCH_MOST = 256
 GATHER_TURNS_MOST = 8
 GATHER_SECONDS_MOST = 0.03
-# How long who is refused by one process alone waits at most: Redis may be back any moment.
-ALONE_WAIT_US = 5_000_000
 # What a server of a Cluster says where another one is in charge of a slot; it is a good server all the same.
 ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
 
@@ -73,10 +70,9 @@ class Lane:
         # Told of calls that were refused, and of those at peak.
         self.heard: Callable[[Passage, Outcome], None] = lambda *_: None
         self.offset_us = time.time_ns() // 1_000 - time.monotonic_ns() // 1_000
-        self._share = share
         self._running = running
+        self._alone = Alone(own, has=has, share=share, running=running)
         self._pipe: Pipe | None = None
-        self._alone: WindowLog | None = None
         self._waiting: list[Waiting] = []
         # The batch under way, since when, and who looks whether it takes too long.
         self._under_way: list[list[Waiting]] | None = None
@@ -99,34 +95,14 @@ class Lane:
         return waits
 
     def admit_alone(self, passage: Passage) -> Outcome:
-        """As far as this process knows, against its share."""
-        now_us, windows = self.now_us(), passage.windows
-        log_alone = self._alone = self._alone or self._begin_alone()
-        share = self._share()
-        heard = windows.heard
-        if heard is not None and heard.window.divided and windows.heard_us + SPAN_US > time.monotonic_ns() // 1_000:
-            part = Window(heard.window.name, max(1, heard.window.limit // share))
-            log_alone.leave_room_for(windows.whose, part, heard.remaining // share, now_us)
-        # Time at peak is not counted: a share of the standard rate is soon exceeded, and nobody should pay for that.
-        each = [
-            Window(window.name, max(1, window.limit // share) if window.divided else window.limit, 0, window.measure)
-            for window in windows.each
-        ]
-        outcome = log_alone.admit(windows.whose, each, now_us, tokens=passage.tokens, request_id=passage.request_id)
-        if outcome.refused is None:
-            if windows.divided:
-                self.own.note([(outcome.at_us, windows)], time.monotonic_ns() // 1_000, alone=True)
-            return outcome
-        wait_us = min(outcome.retry_in_us, ALONE_WAIT_US)
-        standing = of_refused(outcome.refused, wait_us) or outcome.standing
-        outcome = msgspec.structs.replace(outcome, retry_in_us=wait_us, standing=standing)
-        self.heard(passage, outcome)
+        outcome = self._alone.admit(passage, self.now_us())
+        if outcome.refused is not None:
+            self.heard(passage, outcome)
         return outcome
 
     def ended(self, passage: Passage, more_tokens: int) -> None:
         """A call is over that was counted as running, or by its tokens."""
-        if self._alone is not None:
-            self._alone.ended(passage.windows, passage.request_id, more_tokens, self.now_us())
+        self._alone.ended(passage, more_tokens, self.now_us())
         for window in passage.windows.each:
             key = window_key(self.prefix, passage.windows.whose, window.name)
             if window.measure is Measure.RUNNING:
@@ -146,7 +122,8 @@ class Lane:
 
     def rise(self, pipe: Pipe) -> None:
         """From now on over this connection."""
-        self._pipe, self.is_live, self._alone = pipe, True, None
+        self._pipe, self.is_live = pipe, True
+        self._alone.end()
         pipe.broken.add_done_callback(lambda _: self.fall(pipe))
         self.renew()
 
@@ -161,8 +138,7 @@ class Lane:
         _give_up(left)
 
     def forget_old(self) -> None:
-        if self._alone is not None:
-            self._alone.forget_old(self.now_us())
+        self._alone.forget_old(self.now_us())
 
     def _aside(self, *words: object) -> None:
         """Send something along with the next batch, and do not wait for what comes of it."""
@@ -242,7 +218,8 @@ class Lane:
         for (at_us, windows), alone in self.own.since(self._late_since):
             if alone and self.has(windows.whose):
                 self._asides += told_again(self.prefix, windows, [at_us])
-        self.is_live, self.is_late, self._alone = True, False, None
+        self.is_live, self.is_late = True, False
+        self._alone.end()
 
     def _grouped(self, batch: list[Waiting]) -> list[list[Waiting]]:
         if self.speaks_of_all:
@@ -271,7 +248,7 @@ class Lane:
                 _give_up(left)
             else:
                 # The server is itself again.
-                self._alone = None
+                self._alone.end()
         self._flush_soon()
 
     def _tell(self, group: Sequence[Waiting], reply: Reply) -> None:
@@ -290,22 +267,13 @@ class Lane:
                 waits.set_result(outcome)
         if admitted:
             self.own.note(admitted, now_us, alone=False)
-        if self._alone is not None:
-            self._alone.recall_all(admitted)
+        self._alone.recall(admitted)
 
     def _hear_error(self, problem: hiredis.ReplyError) -> None:
         self.moved()
         if not str(problem).startswith(ELSEWHERE) and self._pipe is not None:
             log.warning("redis answers with an error: %s", problem)
             self._pipe.close()
-
-    def _begin_alone(self) -> WindowLog:
-        begun = WindowLog()
-        begun.recall_all(admitted for admitted, _ in self.own.since(0) if self.has(admitted[1].whose))
-        for passage in self._running():
-            if self.has(passage.windows.whose):
-                begun.recall_running(passage.windows, passage.request_id)
-        return begun
 
 
 def _released(prefix: str, passage: Passage, outcome: Outcome) -> list[bytes]:

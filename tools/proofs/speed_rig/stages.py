@@ -37,6 +37,7 @@ BY_FILE: Mapping[str, str] = {
     f"{ROOM}relay/gate.py": "limits",
     f"{ROOM}storage/limiter.py": "limits",
     f"{ROOM}storage/lane.py": "limits",
+    f"{ROOM}storage/alone.py": "limits",
     f"{ROOM}core/limits.py": "limits",
     f"{ROOM}edge/body.py": "order",
     f"{ROOM}relay/operations.py": "order",
