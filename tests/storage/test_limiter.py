@@ -31,6 +31,7 @@ def redis() -> Iterator[Redis]:
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """For what is not about a Redis that hangs: on a busy machine a good one may need longer, too."""
     monkeypatch.setattr("tollkeeper.storage.lane.PATIENCE_SECONDS", 5.0)
+    monkeypatch.setattr("tollkeeper.storage.lane.GATHER_SECONDS_MOST", 5.0)
 
 
 @asynccontextmanager
