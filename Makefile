@@ -2,14 +2,19 @@
 
 PYTHON ?= python3
 SIZE ?= small
+# Of fuzzing, for each target.
+SECONDS ?= 20
+TARGET ?=
 # Two test processes, each with stores of its own: most tests wait for something most of the time.
 AT_ONCE ?= --numprocesses 2 --dist loadfile
+# Tests that are run by a proof in the same go, as CI does.
+LEFT_TO_PROOFS ?=
 BIN := .venv/bin
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock format check test docs conformance run proofs clean
+.PHONY: help setup lock format check test docs sbom conformance run fuzz proofs clean
 
 help:  ## List what can be made
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,7 +48,7 @@ check:  ## Everything a change must pass: format, lint, types, layers, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.reference --check
-	$(BIN)/pytest $(AT_ONCE)
+	$(BIN)/pytest $(AT_ONCE) $(LEFT_TO_PROOFS)
 
 test:  ## The tests alone
 	$(BIN)/pytest $(AT_ONCE)
@@ -51,14 +56,20 @@ test:  ## The tests alone
 docs:  ## Write the generated reference pages anew
 	$(BIN)/python -m tools.reference
 
+sbom:  ## Write what is installed with the service, with licences and hashes (CycloneDX), to dist/
+	$(BIN)/python -m tools.sbom
+
 conformance:  ## Which rules of the specification a passing test shows
 	$(BIN)/pytest -q --conformance
 
 run:  ## A whole Tollkeeper with demo data on this machine, until Ctrl-C
 	$(BIN)/python -m tools.run
 
-prove-%:  ## One proof, for example `make prove-house SIZE=full`
-	$(BIN)/python -m tools.proofs.$* --size $(SIZE)
+fuzz:  ## Search for inputs that break or slow our readers: `make fuzz SECONDS=600`, or `TARGET=sse SECONDS=20`
+	$(BIN)/python -m tools.fuzz $(TARGET) --seconds $(SECONDS)
+
+prove-%:  ## One proof, for example `make prove-house SIZE=full`; `make prove-speed BEFORE=main` compares with a commit
+	$(BIN)/python -m tools.proofs.$* --size $(SIZE) $(if $(BEFORE),--before '$(BEFORE)')
 
 proofs:  ## Every proof, in small size
 	@set -e; for proof in $$($(BIN)/python -m tools.proofs); do \

@@ -112,3 +112,21 @@ def test_secrets_do_not_show() -> None:
 def test_keys_are_parsed_by_version() -> None:
     parsed = keys_by_version("1:" + "QUJD" * 12 + ", 2:" + "REVG" * 12, least_bytes=32)
     assert parsed == {1: b"ABC" * 12, 2: b"DEF" * 12}
+
+
+def test_without_a_word_the_journal_is_in_no_folder_that_everybody_may_write_to(tmp_path: Path) -> None:
+    own = load(NEEDED | {"STATE_DIRECTORY": f"{tmp_path}/state:{tmp_path}/other"})
+    assert own.journal.parent == tmp_path / "state"
+    assert load(NEEDED | {"STATE_DIRECTORY": str(tmp_path), "TOLLKEEPER_JOURNAL_FOLDER": "/a"}).journal.parent == Path(
+        "/a"
+    )
+    anywhere = load(NEEDED | {"HOME": "/nonexistent"}).journal.parent
+    assert anywhere not in {Path("/var/tmp"), Path("/var/tmp/tollkeeper")}  # noqa: S108 (that is what is tested)
+
+
+def test_journals_of_earlier_versions_are_looked_for_where_those_kept_them() -> None:
+    former = load(NEEDED | {"TOLLKEEPER_JOURNAL_FOLDER": "/a"}).former_journal
+    assert former is not None
+    assert former.parent == Path("/var/tmp/tollkeeper")  # noqa: S108 (where it was)
+    kept = load(NEEDED | {"TOLLKEEPER_JOURNAL_FOLDER": "/var/tmp/tollkeeper"})  # noqa: S108 (where it was)
+    assert kept.former_journal is None

@@ -39,6 +39,15 @@ async def test_who_is_in_time_hears_nothing(limit: Limit) -> None:
     await asyncio.sleep(0.03)
 
 
+async def test_more_time_may_be_given_when_it_is_over() -> None:
+    given = [0.01, 0.01, 0.0]
+    with pytest.raises(TimeoutError):
+        async with Within(0.01, lambda: given.pop(0)):
+            await for_ever()
+    assert not given
+    assert cancellations() == 0
+
+
 @pytest.mark.parametrize("limit", LIMITS, ids=NAMES)
 async def test_what_is_raised_within_passes(limit: Limit) -> None:
     with pytest.raises(LookupError):

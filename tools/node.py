@@ -21,6 +21,10 @@ def fresh_secrets() -> dict[str, str]:
     return {
         "TOLLKEEPER_PEPPERS": "1:" + base64.b64encode(os.urandom(32)).decode(),
         "TOLLKEEPER_ENVELOPE_KEYS": "1:" + base64.b64encode(os.urandom(32)).decode(),
+        # What its processes occupy is read from outside, by the same user.
+        "TOLLKEEPER_INSPECTABLE": "true",
+        # Their providers are on this machine.
+        "TOLLKEEPER_PRIVATE_PROVIDERS": "true",
     }
 
 
@@ -59,6 +63,8 @@ def clean_environment() -> dict[str, str]:
 class Node:
     """One `tollkeeper serve`, from start to stop."""
 
+    command = "serve"
+
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.port = int(settings.get("TOLLKEEPER_PORT") or free_port())
         self.settings = dict(settings) | {"TOLLKEEPER_PORT": str(self.port)}
@@ -79,7 +85,7 @@ class Node:
     def start(self, *, until_ready: bool = True) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tollkeeper", "serve"],
+                [sys.executable, "-m", "tollkeeper", self.command],
                 env=clean_environment() | self.settings,
                 stdout=log,
                 stderr=log,

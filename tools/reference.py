@@ -1,4 +1,4 @@
-"""Write the reference pages that are generated from the code: settings, errors, routes, parameters, commands.
+"""Write the reference pages that are generated from the code: settings, errors, parameters, directions, and more.
 
 `python -m tools.reference` writes them; with `--check` it only complains where one is out of date.
 """
@@ -14,7 +14,10 @@ import msgspec
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.edge.routes import ROUTES
 from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, FIELDS, Form
+from tollkeeper.providers.vendors.media_fields import AUDIO_FIELDS, IMAGE_FIELDS, SPEECH_FIELDS
 from tollkeeper.settings import FILE_VARIABLE, PREFIX, Settings, description
+from tools.dependencies import dependencies_page
+from tools.directions import directions_page
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -62,11 +65,18 @@ def parameters_page() -> Iterator[str]:
         told = " | ".join(f"{treatment.verdict}{treatment.note and ': '}{treatment.note}" for treatment in treatments)
         idle = ", ".join(f"`{msgspec.json.encode(value).decode()}`" for value in field.idle)
         yield f"| `{name}` | {told} | {idle} |"
-    yield "\nParameters that are not listed pass to `openai` and `azure` as they are, and are refused where they would"
-    yield "have to be translated. A provider account can be added with `--rejects PARAMETER`. It is then sent without"
+    yield "\nParameters that are not listed are refused, and so are listed ones in other letters (`Service_Tier`). The"
+    yield "same goes for what stands inside: content parts are `text`, `refusal`, `image_url` (data, or a public http"
+    yield "or https address), `input_audio` and `file` (data); tools are `function` and `custom`.\n"
+    yield "An operator can let more pass to an `openai` or `azure` account with `--passes PARAMETER`, but nothing that"
+    yield "is listed. A provider account can be added with `--rejects PARAMETER`. It is then sent without"
     yield f"{', '.join(f'`{name}`' for name in sorted(CAN_BE_SPARED))}."
     yield "Of any other parameter, calls that have it go to another account or are refused; `max_tokens` and"
-    yield "`max_completion_tokens` stand in for each other."
+    yield "`max_completion_tokens` stand in for each other.\n"
+    yield "# Parameters of images, speech and transcripts\n"
+    yield "All others are refused.\n"
+    for kind, names in (("Images", IMAGE_FIELDS), ("Speech", SPEECH_FIELDS), ("Transcripts", AUDIO_FIELDS)):
+        yield f"* {kind}: {', '.join(f'`{name}`' for name in names)}"
 
 
 def commands_page() -> Iterator[str]:
@@ -81,6 +91,8 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "endpoints.md": routes_page,
     "parameters.md": parameters_page,
     "commands.md": commands_page,
+    "directions.md": directions_page,
+    "dependencies.md": dependencies_page,
 }
 
 

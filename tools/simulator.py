@@ -20,7 +20,10 @@ TruthRow = dict[str, Any]
 
 
 class Simulator:
-    """One `tollkeeper demo provider`, from start to stop. Options as on its command line: `key=`, `delay_ms=`, …"""
+    """One `tollkeeper demo provider`, from start to stop.
+
+    Options are as on its command line: `key=`, `delay_ms=`, …; one that is only there or not has the value True.
+    """
 
     def __init__(self, **options: object) -> None:
         self.options = options
@@ -44,7 +47,7 @@ class Simulator:
     def start(self) -> None:
         """Start, or start again on the same port; the truth goes on in the same file."""
         given = {"port": self.port, "truth": self.truth_file} | self.options | {"port": self.port}
-        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+        arguments = [_argument(name, value) for name, value in given.items()]
         self.log.write_text("")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -113,3 +116,8 @@ class Simulator:
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the simulator ended with {self.process.returncode}:\n{self.log.read_text()[-2000:]}")
+
+
+def _argument(name: str, value: object) -> str:
+    option = f"--{name.replace('_', '-')}"
+    return option if value is True else f"{option}={value}"

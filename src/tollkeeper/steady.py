@@ -44,15 +44,17 @@ class Within:
     """Raises TimeoutError after so many seconds in the block: what `asyncio.timeout` does, at a third of its cost, for
     what every call goes through."""
 
-    __slots__ = ("_cancelled_before", "_expired", "_task", "_timer")
+    __slots__ = ("_cancelled_before", "_expired", "_more", "_task", "_timer")
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, more: Callable[[], float] = lambda: 0.0) -> None:
+        """`more` is asked when they are over, and says how many there are still."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this belongs into a task")
         self._task = task
         self._cancelled_before = task.cancelling()
         self._expired = False
+        self._more = more
         self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     async def __aenter__(self) -> Self:
@@ -65,6 +67,10 @@ class Within:
             raise TimeoutError
 
     def _expire(self) -> None:
+        seconds = self._more()
+        if seconds > 0:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+            return
         self._expired = True
         self._task.cancel()
 

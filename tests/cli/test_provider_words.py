@@ -9,6 +9,7 @@ from tollkeeper.cli.provider_words import (
     BadDescription,
     check_address,
     check_api_version,
+    check_passes,
     check_rejects,
     check_vendor,
     health,
@@ -62,7 +63,7 @@ TESTED = (
     ],
 )
 def test_health_is_told_in_words(known: dict[str, object], told: str) -> None:
-    assert health(msgspec.structs.replace(IDLE, **known)) == told
+    assert health(msgspec.structs.replace(IDLE, **known), private_allowed=False) == told
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_models_without_names_are_refused(given: list[str]) -> None:
     ],
 )
 def test_an_address_that_will_do(base_url: str) -> None:
-    check_address(base_url, insecure_http=False)
+    check_address(base_url, insecure_http=False, private_allowed=True)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +142,11 @@ def test_an_address_that_will_do(base_url: str) -> None:
 )
 def test_an_address_that_will_not_do(base_url: str, told: str) -> None:
     with pytest.raises(BadDescription, match=told):
-        check_address(base_url, insecure_http=False)
+        check_address(base_url, insecure_http=False, private_allowed=True)
 
 
 def test_plain_http_is_the_operators_choice() -> None:
-    check_address("http://10.0.0.7/v1", insecure_http=True)
+    check_address("http://10.0.0.7/v1", insecure_http=True, private_allowed=True)
 
 
 @pytest.mark.parametrize("vendor", ["openai", "azure", "anthropic", "gemini"])
@@ -165,6 +166,17 @@ def test_an_account_can_be_said_to_reject_what_it_could_do_without() -> None:
     for name in ("messages", "model", "stream", "nonsense"):
         with pytest.raises(BadDescription, match=f"'{name}' is not a parameter that an account can be said to reject"):
             check_rejects([name])
+
+
+def test_an_account_can_be_said_to_pass_what_is_not_listed() -> None:
+    check_passes(["guided_json", "chat_template_kwargs"], "openai")
+    check_passes(["guided_json"], "azure")
+    check_passes([], "gemini")
+    for name in ("messages", "n", "max_tokens", "api_base", "service_tier", "temperature", "prompt", "Guided_Json"):
+        with pytest.raises(BadDescription, match=f"'{name}' is not a parameter that an account can be said to pass"):
+            check_passes([name], "openai")
+    with pytest.raises(BadDescription, match="'guided_json' cannot pass to anthropic: orders are translated"):
+        check_passes(["guided_json"], "anthropic")
 
 
 def test_a_version_of_an_interface_is_a_word() -> None:

@@ -25,6 +25,7 @@ PART_TOKENS = 777
 
 # What is read of a body; everything else may be anything.
 READ = ("model", "messages", "n", "max_tokens", "max_completion_tokens", "stream", "stream_options")
+LOOKED_INTO = (*READ, "tools")
 
 
 def a_body(**fields: object) -> bytes:
@@ -179,7 +180,9 @@ def test_the_larger_limit_of_output_is_the_one_to_hold_for(fields: dict[str, obj
             {"stream": True, "stream_options": {"include_usage": True}}, (1, True, True), id="options with usage"
         ),
         pytest.param(
-            {"stream": True, "stream_options": {"include_usage": False, "x": 1}}, (1, True, False), id="usage declined"
+            {"stream": True, "stream_options": {"include_usage": False, "include_obfuscation": True}},
+            (1, True, False),
+            id="usage declined",
         ),
     ],
 )
@@ -376,11 +379,13 @@ valid_fields = st.fixed_dictionaries(
         "max_tokens": st.integers(1, TOKENS_MOST),
         "stream": st.booleans(),
         "stream_options": st.fixed_dictionaries({"include_usage": st.booleans()}),
-        "tools": json_values,
+        "tools": st.lists(st.builds(lambda name: {"type": "function", "function": {"name": name}}, json_values)),
         "temperature": json_values,
     },
 )
-unknown_fields = st.dictionaries(st.text(max_size=8).filter(lambda name: name not in READ), json_values, max_size=4)
+unknown_fields = st.dictionaries(
+    st.text(max_size=8).filter(lambda name: name.casefold() not in LOOKED_INTO), json_values, max_size=4
+)
 
 
 @st.composite
@@ -467,7 +472,10 @@ def test_a_good_body_is_accepted_however_it_is_written_and_goes_on_unchanged(
             id="a sound",
         ),
         pytest.param(
-            {"role": "user", "content": [{"type": "file", "file": {"file_data": "AA=="}}]}, ["user"], 1, id="a file"
+            {"role": "user", "content": [{"type": "file", "file": {"file_data": "data:application/pdf;base64,AA=="}}]},
+            ["user"],
+            1,
+            id="a file",
         ),
         pytest.param(
             {
@@ -625,8 +633,12 @@ def test_a_file_that_lies_at_the_provider_is_nobodys_who_calls() -> None:
 
 def test_an_order_that_forgot_its_content_holds_nothing_of_it() -> None:
     canary = "the-canary-sang"
-    parts = [{"type": "text", "text": canary}, {"type": "image_url", "image_url": {"url": canary}}]
-    body = a_body(messages=[{"role": "user", "name": canary, "content": parts}], tools=[canary], user=canary)
+    parts = [
+        {"type": "text", "text": canary},
+        {"type": "image_url", "image_url": {"url": f"https://pictures.example/{canary}"}},
+    ]
+    tools = [{"type": "function", "function": {"name": canary}}]
+    body = a_body(messages=[{"role": "user", "name": canary, "content": parts}], tools=tools, user=canary)
     holders = sys.getrefcount(body)
     order = read_chat(body)
     tokens_before = order.input_tokens(part_tokens=PART_TOKENS)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tollkeeper.core.image_meter import ImageMeter
+from tollkeeper.core.image_meter import NAME_BYTES_MOST, ImageMeter
 from tollkeeper.core.meter import NotAnAnswer
 from tollkeeper.core.prices import Usage
 
@@ -47,6 +47,18 @@ def test_every_picture_in_the_data_counts(
     meter = metered(json.dumps(answer, indent=indent).encode(), piece_bytes)
     assert (meter.images, meter.reported) == (images, Usage(images))
     assert meter.finished is isinstance(answer.get("data"), list)
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize("plain", range(12, 20))
+def test_a_long_name_with_an_escape_is_read_alike_however_it_is_cut(plain: int, piece_bytes: int) -> None:
+    body = b'{"%s": 1, "%s\\u0061%s": 2, "data": [{"url": "x"}]}' % (b"a" * 40, b"b" * plain, b"c" * 20)
+    # An escape is looked for only as far as a name could be one of ours.
+    if plain <= NAME_BYTES_MOST:
+        with pytest.raises(NotAnAnswer):
+            metered(body, piece_bytes)
+    else:
+        assert metered(body, piece_bytes).images == 1
 
 
 def test_of_an_answer_that_breaks_off_what_came_whole_counts() -> None:

@@ -65,6 +65,13 @@ def test_a_restricted_account_has_part_of_its_standard_rate_and_no_peak(standard
     assert windows.each == (Window("key:7", 60), Window("chat", limit))
 
 
+@pytest.mark.parametrize(("of_group", "most", "limit"), [(None, 4, 4), (9, 4, 4), (2, 4, 2), (2, None, 2)])
+def test_calls_at_once_are_as_few_as_group_and_standing_say(of_group: int | None, most: int | None, limit: int) -> None:
+    rates = Rates(key_rate=None, standard_rate=None, concurrency=of_group)
+    windows = windows_of(CALLER, rates, "chat", "m", running_most=most)
+    assert windows.each == (Window("running", limit, measure=Measure.RUNNING),)
+
+
 def test_a_restriction_ends_by_itself() -> None:
     restricted = msgspec.structs.replace(CALLER, restricted_until=NOW)
     assert is_restricted(restricted, NOW - timedelta(microseconds=1))

@@ -1,4 +1,5 @@
 import json
+import time
 import tracemalloc
 from collections.abc import Iterable
 
@@ -102,7 +103,9 @@ def test_words_beside_usage_that_cannot_be_understood_are_counted(usage: str) ->
     meter = Meter()
     assert meter.read_event(ending()[:-1] + b',"usage":%s}' % usage.encode()) is Event.PASSES
     assert meter.read_event(saying(WORDS)[:-1] + b',"usage":%s}' % usage.encode()) is Event.PASSES
-    assert (meter.reported, meter.output_tokens, meter.finished) == (None, count(WORDS), True)
+    # A text in place of numbers is counted with them.
+    assert (meter.reported, meter.finished) == (None, True)
+    assert count(WORDS) <= meter.output_tokens <= count(WORDS) + 8
 
 
 @unreadable_usage
@@ -110,7 +113,7 @@ def test_a_whole_answer_with_usage_that_cannot_be_understood_is_counted(usage: s
     meter = Meter()
     meter.read_whole(a_whole({"content": WORDS})[:-1] + b',"usage":%s}' % usage.encode())
     assert meter.reported is None
-    assert meter.output_tokens == count(WORDS)
+    assert count(WORDS) <= meter.output_tokens <= count(WORDS) + 8
 
 
 @unreadable_usage
@@ -171,7 +174,9 @@ def test_usage_said_twice_is_not_added_up() -> None:
         pytest.param(b"[]", Event.MALFORMED, id="array"),
         pytest.param(b"null", Event.MALFORMED, id="null"),
         pytest.param(b'"[DONE]"', Event.MALFORMED, id="text"),
-        pytest.param(b'{"choices":[{"delta":{"content":"\xff"}}]}', Event.MALFORMED, id="words not UTF-8"),
+        pytest.param(b'{"choices":[{"delta":{"content":"\xff"}}]}', Event.PASSES, id="words not UTF-8"),
+        pytest.param(b'{"choices":[{"delta":{"content":"\\ud83d"}}]}', Event.PASSES, id="half a surrogate pair"),
+        pytest.param(b'{"choices":[{"delta":{"content":"x"},"p":NaN}]}', Event.PASSES, id="not a number"),
         pytest.param(b"[" * 10**5, Event.MALFORMED, id="10^5 arrays"),
         pytest.param(b'{"usage":' + b"[" * 10**5 + b"]" * 10**5 + b"}", Event.MALFORMED, id="10^5 arrays for usage"),
     ],
@@ -195,13 +200,13 @@ def test_what_is_not_an_answers_words_is_never_output(data: bytes) -> None:
 
 
 STRANGE = {
-    "choices a number": b'{"choices":5%s}',
-    "choices an object": b'{"choices":{"0":{"delta":{"content":"x"}}}%s}',
+    "choices true": b'{"choices":true%s}',
+    "choices an object": b'{"choices":{"0":{"delta":{"content":""}}}%s}',
     "a choice null": b'{"choices":[null]%s}',
-    "index a text": b'{"choices":[{"index":"0","delta":{"content":"x"}}]%s}',
-    "index null": b'{"choices":[{"index":null,"delta":{"content":"x"}}]%s}',
-    "delta a text": b'{"choices":[{"index":0,"delta":"x"}]%s}',
-    "content in parts": b'{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":"x"}]}}]%s}',
+    "index a text": b'{"choices":[{"index":"0","delta":{"content":""}}]%s}',
+    "index null": b'{"choices":[{"index":null,"delta":{"content":""}}]%s}',
+    "delta a text": b'{"choices":[{"index":0,"delta":""}]%s}',
+    "content in parts": b'{"choices":[{"index":0,"delta":{"content":[{"type":"text","text":""}]}}]%s}',
     "a tool call null": b'{"choices":[{"index":0,"delta":{"tool_calls":[null]}}]%s}',
     "arguments an object": b'{"choices":[{"index":0,"delta":{"tool_calls":[{"function":{"arguments":{}}}]}}]%s}',
 }
@@ -209,7 +214,7 @@ strange_form = pytest.mark.parametrize("form", STRANGE.values(), ids=STRANGE)
 
 
 @strange_form
-def test_choices_of_unknown_form_pass_uncounted_and_their_usage_is_kept(form: bytes) -> None:
+def test_choices_of_unknown_form_pass_and_their_usage_is_kept(form: bytes) -> None:
     meter = Meter()
     assert meter.read_event(form % b"") is Event.PASSES
     assert meter.read_event(form % b',"usage":{"prompt_tokens":10,"completion_tokens":5}') is Event.PASSES
@@ -269,7 +274,25 @@ def test_a_reason_to_end_is_seen_beside_words_of_unknown_form(delta: object) -> 
         ),
         pytest.param({"content": None, "tool_calls": None, "function_call": None}, "", id="null"),
         pytest.param({"content": ""}, "", id="empty"),
-        pytest.param({"role": "assistant", "annotations": [WORDS]}, "", id="what no provider counts"),
+        pytest.param({"role": "assistant", "annotations": []}, "", id="what no provider counts"),
+        pytest.param({"annotations": [{"type": "url_citation", "title": WORDS}]}, WORDS, id="annotations"),
+        pytest.param({"content": [{"type": "text", "text": WORDS}]}, WORDS, id="content in parts"),
+        pytest.param({"reasoning_details": [{"type": "reasoning.text", "text": WORDS}]}, WORDS, id="details"),
+        pytest.param(
+            {"reasoning": WORDS, "reasoning_details": [{"type": "reasoning.text", "text": WORDS}]},
+            WORDS,
+            id="the same thoughts under two names",
+        ),
+        pytest.param(
+            {"tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": WORDS}}]},
+            f"sql{WORDS}",
+            id="custom tool",
+        ),
+        pytest.param({"tool_calls": [{"id": "c", "type": "new", "new": {"says": WORDS}}]}, WORDS, id="new tool"),
+        pytest.param({"audio": {"id": "a", "transcript": WORDS}}, WORDS, id="audio"),
+        pytest.param({"images": [{"image_url": {"url": WORDS}}]}, WORDS, id="images"),
+        pytest.param({"content": "", "unheard_of": {"deep": [[{"deeper": WORDS}]]}}, WORDS, id="new"),
+        pytest.param({"content": [], "id": WORDS * 10}, WORDS * 10, id="too long for an id"),
     ],
 )
 def test_everything_that_a_provider_counts_as_output_is_counted(words: object, text: str) -> None:
@@ -278,6 +301,87 @@ def test_everything_that_a_provider_counts_as_output_is_counted(words: object, t
     whole = Meter()
     whole.read_whole(a_whole(words))
     assert (whole.output_tokens, whole.characters) == (count(text), len(text))
+
+
+@pytest.mark.parametrize(
+    ("choice", "fields"),
+    [
+        pytest.param({"index": 0, "text": WORDS}, {}, id="text of a choice"),
+        pytest.param({"index": 0, "delta": WORDS}, {}, id="words that are a text"),
+        pytest.param({"index": 0, "delta": {}, "logprobs": {"content": [{"token": WORDS}]}}, {}, id="logprobs alone"),
+        pytest.param({"index": "0", "delta": {"content": WORDS}}, {}, id="index a text"),
+        pytest.param({"index": 0, "delta": {}}, {"output": {"text": WORDS}}, id="beside the choices"),
+        pytest.param({"index": 0, "delta": {"role": WORDS}}, {}, id="role"),
+        pytest.param({"index": 0, "delta": {}, "finish_reason": WORDS}, {}, id="reason to end"),
+        pytest.param({"index": 0, "delta": {WORDS: True}}, {}, id="name of a member"),
+        pytest.param({"index": 0, "delta": {}}, {"usage": {"note": WORDS}}, id="usage"),
+        pytest.param({"index": 0, "delta": {"content": WORDS}, "message": {"content": ""}}, {}, id="delta and message"),
+    ],
+)
+def test_text_is_counted_wherever_in_a_chunk_it_stands(choice: object, fields: dict[str, object]) -> None:
+    meter = Meter()
+    assert meter.read_event(a_chunk(choice, **fields)) is Event.PASSES
+    assert (meter.output_tokens, meter.characters) == (count(WORDS), len(WORDS))
+
+
+@pytest.mark.parametrize("name", ["id", "model", "system_fingerprint", "object", "service_tier", "provider"])
+def test_what_stands_on_every_chunk_alike_is_not_counted_but_what_changes_is(name: str) -> None:
+    alike = a_meter([a_chunk(a_choice({"content": "x"}), **{name: WORDS})] * 20)
+    assert alike.characters == 20
+    changing = a_meter(a_chunk(a_choice({}), **{name: f"{WORDS}{number}"}) for number in range(20))
+    assert changing.output_tokens >= 19 * count(WORDS)
+    assert changing.unsure
+
+
+def test_calls_of_a_whole_answer_each_have_their_own_id() -> None:
+    calls = [
+        {"id": f"{WORDS}{at}", "type": "function", "function": {"name": "n", "arguments": "{}"}} for at in range(3)
+    ]
+    meter = Meter()
+    meter.read_whole(a_whole({"content": None, "tool_calls": calls}))
+    assert meter.output_tokens == count("n{}" * 3)
+
+
+def test_an_id_counts_where_its_call_has_another_one_already() -> None:
+    def naming(id_: str) -> bytes:
+        return a_chunk(a_choice({"tool_calls": [{"index": 0, "id": id_, "function": {"name": "n"}}]}))
+
+    assert a_meter([naming(WORDS)] * 20).output_tokens == count("n")
+    old = a_chunk(a_choice({"function_call": {"name": WORDS, "arguments": "a "}}))
+    assert a_meter([old] * 20).output_tokens == count(WORDS + "a " * 20)
+    assert a_meter(naming(f"{WORDS} {number}") for number in range(20)).output_tokens >= 19 * count(WORDS)
+
+
+def test_numbers_of_unknown_meaning_are_counted_as_they_are_written() -> None:
+    meter = a_meter([a_chunk(a_choice({"murmur": [123456789, 0.25]}))])
+    assert meter.output_tokens == count("1234567890.25")
+
+
+def test_logprobs_that_repeat_the_content_are_not_counted_again() -> None:
+    choice = a_choice({"content": WORDS}) | {"logprobs": {"content": [{"token": WORDS, "top_logprobs": []}]}}
+    meter = a_meter([a_chunk(choice)])
+    assert (meter.output_tokens, meter.unsure) == (count(WORDS), False)
+
+
+def test_a_meter_is_unsure_of_much_text_of_unknown_form_but_not_of_a_remark_beside_known_words() -> None:
+    remark = a_meter([a_chunk(a_choice({"content": WORDS, "remark": "ok"}))] * 20)
+    assert not remark.unsure
+    hidden = a_meter([a_chunk(a_choice({"content": "x", "hidden": WORDS}))] * 20)
+    assert hidden.unsure
+
+
+def test_what_is_too_long_to_be_read_is_estimated() -> None:
+    meter = a_meter([saying(WORDS)])
+    meter.estimate(4_000_001)
+    assert meter.output_tokens == count(WORDS) + 1_000_001
+    assert meter.guessed_tokens == 1_000_001
+
+
+@pytest.mark.parametrize("size_bytes", [4 * 1024 * 1024], ids=["4 MB"])
+def test_a_huge_chunk_of_unknown_form_is_counted_by_its_bytes(size_bytes: int) -> None:
+    meter = a_meter([a_chunk(a_choice({"hidden": ["ab"] * (size_bytes // 6)}))])
+    assert size_bytes // 8 < meter.output_tokens < size_bytes
+    assert meter.unsure
 
 
 def test_a_tool_call_that_comes_in_parts_is_counted_as_one_text() -> None:
@@ -379,7 +483,6 @@ def test_an_answer_is_finished_when_every_choice_that_began_has_given_its_reason
         pytest.param(b'{"choices":[],"error":{"message":"x"}}', id="error"),
         pytest.param(a_whole({"content": WORDS})[:-1], id="cut off"),
         pytest.param(a_whole({"content": WORDS}) * 2, id="twice"),
-        pytest.param(b'{"choices":[{"message":{"content":"\xff"}}]}', id="not UTF-8"),
         pytest.param(b'{"x":' + b"[" * 10**5 + b"]" * 10**5 + b',"choices":[]}', id="10^5 arrays"),
     ],
 )
@@ -462,3 +565,71 @@ def test_no_body_is_too_strange_to_be_an_answer_or_none(body: bytes) -> None:
         answer = json.loads(body)
         assert answer["choices"] is not None
         assert answer.get("error") is None
+
+
+def test_what_a_translator_left_out_is_estimated_once() -> None:
+    meter = a_meter([saying(WORDS)])
+    for characters in (100, 400, 400):
+        meter.note_unheard(characters)
+    assert meter.output_tokens == count(WORDS) + 100
+    assert meter.unsure
+
+
+@pytest.mark.parametrize("delta", [{"thinking_blocks": [{"thinking": WORDS}]}, {"extra_content": {"google": WORDS}}])
+def test_what_a_vendor_wants_to_see_again_counts(delta: object) -> None:
+    assert a_meter([a_chunk(a_choice(delta))]).output_tokens == count(WORDS)
+
+
+def test_thoughts_that_we_have_put_together_are_not_counted_again_but_signatures_are() -> None:
+    ours = Meter()
+    ours.is_translated = True
+    ours.read_event(a_chunk(a_choice({"thinking_blocks": [{"thinking": WORDS}]})))
+    assert ours.output_tokens == 0
+    ours.read_event(a_chunk(a_choice({"extra_content": {"google": {"thought_signature": WORDS}}})))
+    assert ours.guessed_tokens == count(WORDS)
+
+
+@pytest.mark.parametrize("choices", [1, 8, 64])
+def test_an_event_of_any_number_of_choices_is_counted_as_far_as_that_is_quick_and_estimated_beyond(
+    choices: int,
+) -> None:
+    text = WORDS * 1_000
+    meter = a_meter([a_chunk(*(a_choice({"content": text}, index=index) for index in range(choices)))])
+    assert meter.characters == choices * len(text)
+    assert 0.8 * choices * count(text) < meter.output_tokens < 1.5 * choices * count(text)
+
+
+def test_many_choices_of_what_is_slow_to_count_are_not_counted_one_by_one() -> None:
+    slow = a_chunk(*(a_choice({"content": "-" * 60_000}, index=index) for index in range(64)))
+    begun = time.process_time()
+    assert a_meter([slow]).output_tokens > 0
+    assert time.process_time() - begun < 2, "a count of all of it takes six seconds"
+
+
+def test_a_message_that_repeats_what_was_said_beside_each_delta_is_counted_once() -> None:
+    said = [f"{WORDS} " * number for number in range(1, 21)]
+    chunks = [
+        a_chunk(a_choice({"content": f"{WORDS} "}) | {"message": {"role": "assistant", "content": whole}})
+        for whole in said
+    ]
+    meter = a_meter(chunks)
+    assert (meter.output_tokens, meter.guessed_tokens) == (count(said[-1]), 0)
+
+
+def test_what_only_the_message_beside_a_delta_tells_is_counted() -> None:
+    meter = a_meter([a_chunk(a_choice({"content": "x"}) | {"message": {"content": f"x{WORDS}"}})])
+    assert meter.output_tokens == count("x") + count(WORDS)
+
+
+def test_a_remark_that_stands_beside_every_chunk_alike_is_counted_once() -> None:
+    meter = a_meter([a_chunk(a_choice({"content": "word "}), citations=[WORDS])] * 20)
+    assert meter.guessed_tokens == count(WORDS)
+
+
+def test_logprobs_beside_a_member_that_nobody_knows_are_not_counted() -> None:
+    choice = a_choice({"content": WORDS}) | {"logprobs": {"content": [{"token": WORDS * 9}]}, "token_ids": None}
+    assert a_meter([a_chunk(choice)] * 3).guessed_tokens == 0
+
+
+def test_an_empty_reason_to_end_is_none() -> None:
+    assert not a_meter([a_chunk(a_choice({"content": "x"}, finish_reason=""))]).finished

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tollkeeper.core.sse import DONE, EVENT_BYTES_MOST, KEEP_ALIVE, EventSplitter, EventTooLong, data_of, event
 
 PIECE = b"x" * 65_536
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 lines = st.lists(
     st.sampled_from([b'data: {"a":1}', b"data:x", b"data: ", b": comment", b"event: ping", b"data: [DONE]"])
@@ -50,7 +51,7 @@ def test_however_any_bytes_are_cut_they_come_out_the_same_and_none_is_lost(strea
     events, rest = split(cut(stream, places))
     assert (events, rest) == split([stream])
     assert (events, rest) == split([stream[place : place + 1] for place in range(len(stream))])
-    assert b"".join(events) + rest == stream
+    assert b"".join(events) + rest == stream.removeprefix(BYTE_ORDER_MARK)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +171,25 @@ def test_the_data_of_an_event_is_what_its_data_lines_say(written: bytes, data: b
 def test_data_comes_back_out_of_the_event_made_for_it(data: bytes) -> None:
     assert split([event(data)]) == ([event(data)], b"")
     assert data_of(event(data)) == data
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_a_byte_order_mark_at_the_beginning_costs_no_event(at: int) -> None:
+    stream = BYTE_ORDER_MARK + b"data: a\n\ndata: b\n\n"
+    assert split([stream[:at], stream[at:]]) == ([b"data: a\n\n", b"data: b\n\n"], b"")
+
+
+@pytest.mark.parametrize("data", [b"x", b"one\ntwo", b"", b"[DONE]"])
+def test_an_event_written_anew_has_the_same_data(data: bytes) -> None:
+    assert data_of(event(data)) == data
+
+
+@pytest.mark.parametrize("line", [b"\r", b"\nx", b"xdata:\r"])
+def test_an_event_of_very_many_lines_needs_no_more_room_than_its_data(line: bytes) -> None:
+    written = line * (1024 * 1024 // len(line)) + b"\ndata: x\n\n"
+    tracemalloc.start()
+    try:
+        assert data_of(written) == b"x"
+        assert tracemalloc.get_traced_memory()[1] < 256 * 1024
+    finally:
+        tracemalloc.stop()

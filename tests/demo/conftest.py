@@ -21,3 +21,10 @@ def locked_sim() -> Iterator[Simulator]:
     """A simulator that takes one key only."""
     with Simulator(key=KEY, name="locked") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def hostile_sim() -> Iterator[Simulator]:
+    """A simulator that takes any key, and the directions of a malicious provider."""
+    with Simulator(hostile=True) as running:
+        yield running

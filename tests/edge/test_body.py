@@ -6,6 +6,7 @@ from collections.abc import Iterable, MutableMapping
 import pytest
 
 from tollkeeper.core.errors import (
+    AccountInDebt,
     BadRequest,
     BodyTooLarge,
     CompressedBody,
@@ -14,7 +15,8 @@ from tollkeeper.core.errors import (
     SlowBody,
     TooMuchInReading,
 )
-from tollkeeper.edge.body import BodyReader, hear_out
+from tollkeeper.edge import body
+from tollkeeper.edge.body import FREE_BYTES, LARGE_BYTES, LEAST_BYTES_PER_SECOND, BodyReader, hear_out
 from tollkeeper.edge.exchange import Exchange
 
 
@@ -37,7 +39,12 @@ def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] =
 
 
 def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:
-    return BodyReader(reading_bytes_most=reading_bytes_most, seconds_most=seconds_most)
+    return BodyReader(reading_bytes_most=reading_bytes_most, seconds_most=seconds_most, share_bytes_least=100)
+
+
+def a_body(counted_bytes: int) -> bytes:
+    """One of which so many bytes count."""
+    return b"x" * (FREE_BYTES + counted_bytes)
 
 
 async def test_parts_are_put_together() -> None:
@@ -51,6 +58,7 @@ async def test_parts_are_put_together() -> None:
         pytest.param(an_exchange([b"x" * 6, b"x" * 6]), BodyTooLarge, id="too large without saying so"),
         pytest.param(an_exchange([b"x"], [(b"content-encoding", b"gzip")]), CompressedBody, id="compressed"),
         pytest.param(an_exchange([b"x"], [(b"content-length", b"-1")]), MalformedHeader, id="negative length"),
+        pytest.param(an_exchange([b"x"], [(b"content-length", b"9" * 5000)]), MalformedHeader, id="endless length"),
         pytest.param(an_exchange([b"x"], [(b"content-length", b"1")] * 2), MalformedHeader, id="two lengths"),
         pytest.param(an_exchange([]), BadRequest, id="client left"),
     ],
@@ -67,13 +75,60 @@ async def test_a_body_that_stalls_is_given_up() -> None:
 
 async def test_bytes_in_reading_are_capped_over_all_calls_and_freed_afterwards() -> None:
     reader = a_reader(reading_bytes_most=150)
-    stalled = asyncio.create_task(reader.read(an_exchange([b"x" * 100], ends=False), limit_bytes=100))
+    limit_bytes = FREE_BYTES + 100
+    stalled = asyncio.create_task(reader.read(an_exchange([a_body(100)], ends=False), limit_bytes=limit_bytes))
     await asyncio.sleep(0)
     with pytest.raises(TooMuchInReading):
-        await reader.read(an_exchange([b"x" * 100]), limit_bytes=100)
+        await reader.read(an_exchange([a_body(100)]), limit_bytes=limit_bytes)
+    # What is small is taken all the same.
+    assert await reader.read(an_exchange([a_body(0)]), limit_bytes=limit_bytes) == a_body(0)
     stalled.cancel()
     await asyncio.gather(stalled, return_exceptions=True)
-    assert await reader.read(an_exchange([b"x" * 100]), limit_bytes=100) == b"x" * 100
+    assert await reader.read(an_exchange([a_body(100)]), limit_bytes=limit_bytes) == a_body(100)
+
+
+@pytest.mark.parametrize("owners", [(7,), ("192.0.2.7",), (7, "192.0.2.7")], ids=["account", "IP", "both"])
+def test_whoever_has_a_quarter_gets_no_more_once_half_is_taken(owners: tuple[int | str, ...]) -> None:
+    reader = a_reader(reading_bytes_most=1000)
+    reader.add(500, owners)
+    assert not reader.is_too_much(owners)
+    reader.add(1, owners)
+    assert reader.is_too_much(owners)
+    assert not reader.is_too_much((8, "192.0.2.8"))
+    reader.add(500, (8, "192.0.2.8"))
+    assert reader.is_too_much((9,))
+    reader.add(-501, owners)
+    assert not reader.is_too_much(owners)
+    assert not reader.is_too_much((9,))
+
+
+async def test_who_cannot_pay_is_asked_once_before_a_large_body_is_taken() -> None:
+    asked = 0
+
+    async def cannot_pay() -> None:
+        nonlocal asked
+        asked += 1
+        raise AccountInDebt
+
+    reader = a_reader(reading_bytes_most=10 * LARGE_BYTES)
+
+    async def read(exchange: Exchange) -> bytes:
+        return await reader.kept(exchange, limit_bytes=2 * LARGE_BYTES, can_pay=cannot_pay).read()
+
+    with pytest.raises(AccountInDebt):
+        await read(an_exchange([], [(b"content-length", b"%d" % (LARGE_BYTES + 1))], ends=False))
+    with pytest.raises(AccountInDebt):
+        await read(an_exchange([b"x" * LARGE_BYTES, b"x"], ends=False))
+    assert asked == 2
+    assert len(await read(an_exchange([b"x" * LARGE_BYTES]))) == LARGE_BYTES
+    assert asked == 2
+
+
+async def test_a_body_that_comes_too_slowly_is_given_up_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "LOOK_SECONDS", 0.05)
+    least_bytes = int(0.05 * LEAST_BYTES_PER_SECOND)
+    with pytest.raises(SlowBody):
+        await a_reader(seconds_most=60).read(an_exchange([b"x" * least_bytes], ends=False), limit_bytes=10_000)
 
 
 # What was refused unread.

@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.edge.test_body import a_reader, an_exchange
-from tollkeeper.core.errors import BodyTooLarge, GatewayError, InvalidParameter, MalformedBody, MissingParameter
+from tollkeeper.core.errors import (
+    BodyTooLarge,
+    GatewayError,
+    InvalidParameter,
+    MalformedBody,
+    MissingParameter,
+    TooMuchInReading,
+)
 from tollkeeper.core.media import Upload
 from tollkeeper.core.multipart_form import content_type, written
+from tollkeeper.edge.body import FREE_BYTES
 from tollkeeper.edge.upload import FILE_BYTES_MOST, UPLOAD_BYTES_MOST, UploadReader, read_upload
 
 BOUNDARY = "a-boundary-nobody-guesses"
@@ -55,6 +63,11 @@ def test_a_form_is_read() -> None:
 def test_it_does_not_matter_how_a_form_is_cut(size: int) -> None:
     body = a_form(a_part('name="prompt"', b"\r\n--" + BOUNDARY[:-1].encode() + b"\r\n\r\n--\r"))
     assert read(body, size=size) == read(body)
+
+
+@pytest.mark.parametrize("size", [PIECE_BYTES, 1])
+def test_a_line_may_end_before_the_first_boundary(size: int) -> None:
+    assert read(b"\r\n" + a_form(), size=size) == read(a_form())
 
 
 def test_names_of_lists_may_come_again() -> None:
@@ -122,6 +135,9 @@ BROKEN_FORMS: dict[str, tuple[bytes, type[GatewayError], str | None]] = {
     "long headers": (a_form(a_part('name="p"', b"x", *(f"X-{n}: {'x' * 900}" for n in range(5)))), MalformedBody, None),
     "many headers": (a_form(a_part('name="p"', b"x", *(f"X-{n}: x" for n in range(9)))), MalformedBody, None),
     "33 parts": (a_form(*(a_part(f'name="p{n}"') for n in range(31))), MalformedBody, None),
+    "words before the first boundary": (b"once\r\n" + a_form(), MalformedBody, None),
+    "empty lines before the first boundary": (b"\r\n\r\n" + a_form(), MalformedBody, None),
+    "less than a boundary": (a_form()[:9], MalformedBody, None),
     "nested": (a_form().replace(b"form-data", b"attachment"), MalformedBody, None),
 }
 
@@ -188,24 +204,26 @@ def test_the_first_byte_too_many_ends_the_reading() -> None:
 
 
 async def test_bytes_of_an_upload_are_in_hand_until_it_is_let_go() -> None:
-    form, reader = a_form(), a_reader(reading_bytes_most=len(a_form()))
-    body = reader.kept(an_exchange(pieces(form, 10)), limit_bytes=UPLOAD_BYTES_MOST)
+    form = a_large_form(FREE_BYTES + 100)
+    counted = len(form) - FREE_BYTES
+    reader = a_reader(reading_bytes_most=counted)
+    body = reader.kept(an_exchange(pieces(form, 1_000)), limit_bytes=UPLOAD_BYTES_MOST)
     assert await read_upload(body, content_type(BOUNDARY)) == read(form)
-    reader.add(1)
-    assert reader.overfull
+    reader.add(1, ())
+    assert reader.is_too_much(())
     body.let_go()
-    reader.add(len(form) - 1)
-    assert not reader.overfull
+    reader.add(counted - 1, ())
+    assert not reader.is_too_much(())
 
 
 async def test_a_refused_upload_is_let_go_as_well() -> None:
     reader = a_reader(reading_bytes_most=100)
-    body = reader.kept(an_exchange([b"--wrong\r\n" * 10]), limit_bytes=UPLOAD_BYTES_MOST)
-    with pytest.raises(MalformedBody):
+    body = reader.kept(an_exchange([b"--wrong\r\n" * FREE_BYTES]), limit_bytes=UPLOAD_BYTES_MOST)
+    with pytest.raises(TooMuchInReading):
         await read_upload(body, content_type(BOUNDARY))
     body.let_go()
-    reader.add(100)
-    assert not reader.overfull
+    reader.add(100, ())
+    assert not reader.is_too_much(())
 
 
 async def test_an_announced_length_is_refused_before_anything_is_read() -> None:

@@ -50,7 +50,7 @@ async def test_the_other_addresses_do_not_serve_the_deprecated_lookup(
 
 
 @pytest.mark.rule("X1.404")
-@pytest.mark.parametrize("host", ["other.test", "billing.test", "main.test.evil", "127.0.0.1", "main.test@evil"])
+@pytest.mark.parametrize("host", ["other.test", "billing.test", "main.test.evil", "127.0.0.1"])
 async def test_an_unknown_host_is_404(addressed_node: Node, townsfolk: Customers, host: str) -> None:
     key = (await townsfolk.a_customer()).key
     answer = ask(addressed_node, "/v1/models", key=key, headers={"Host": host})

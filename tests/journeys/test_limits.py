@@ -171,6 +171,23 @@ async def test_tokens_per_minute_and_calls_at_once_are_limited_where_a_group_say
     assert "1 running at once" in refused.error["message"]
 
 
+async def test_an_account_that_never_paid_has_few_calls_at_once_until_it_pays(village: Village) -> None:
+    customer = await village.a_customer_of(Rates(key_rate=None, standard_rate=None))
+    await village.owner.execute("update lot set source = 'gift' where account_id = $1", customer.account_id)
+    await village.owner.execute("update account set name = name where id = $1", customer.account_id)
+
+    def at_once() -> Counter[int]:
+        with ThreadPoolExecutor(8) as callers:
+            calls = callers.map(
+                lambda _: chat(village.node, customer.key, village.model, "[[delay_ms=3000]]"), range(8)
+            )
+            return statuses(list(calls))
+
+    wait_until(lambda: at_once() == {200: 4, 429: 4}, within_seconds=60)
+    await village.customers.credit(customer.account_id, "1")
+    wait_until(lambda: at_once() == {200: 8}, within_seconds=60)
+
+
 @pytest.mark.rule("S11.2")
 async def test_a_restricted_account_has_half_its_standard_rate_and_no_peak(village: Village) -> None:
     customer = await village.customers.a_customer()
@@ -197,7 +214,7 @@ async def test_too_many_invalid_calls_ban_the_ip_that_sent_them_until_support_li
     ask(village.node, "/v1/nothing", headers=bad)
 
     def banned() -> Answer | None:
-        answer = ask(village.node, "/v1/models", key=customer.key, headers=bad)
+        answer = ask(village.node, "/v1/models", headers=bad)
         return answer if answer.status == 403 else None
 
     wait_until(lambda: banned() is not None, within_seconds=30)
@@ -207,7 +224,9 @@ async def test_too_many_invalid_calls_ban_the_ip_that_sent_them_until_support_li
     assert refused.headers["x-should-retry"] == "false"
     assert "198.51.100.7" in refused.error["message"]
     assert "invalid calls" in refused.error["message"]
-    assert ask(village.node, "/v1/models", key=customer.key, headers=good).status == 200
+    # Who has a good key is served all the same.
+    assert ask(village.node, "/v1/models", key=customer.key, headers=bad).status == 200
+    assert ask(village.node, "/v1/models", headers=good).status == 401
     [record] = await village.customers.desk.abuse.bans(ip="198.51.100.7")
     assert record.why == "invalid_calls"
     assert record.counted["calls"] == INVALID_CALLS + 1

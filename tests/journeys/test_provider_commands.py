@@ -134,6 +134,18 @@ def test_what_a_trial_found_can_be_set(own: dict[str, str], provider: Simulator)
     assert (unknown.returncode, "There is no provider account 'nobody'." in unknown.stderr) == (1, True)
 
 
+def test_an_operator_lets_more_parameters_pass(own: dict[str, str], provider: Simulator) -> None:
+    assert add(own, "first", provider.base, "--passes", "guided_json", "--passes", "ignore_eos").returncode == 0
+    assert "all; passes guided_json, ignore_eos" in listed(own)
+    assert tollkeeper(own, "provider", "set", "first", "--passes", "min_words", "--rejects", "seed").returncode == 0
+    assert "all; rejects seed; passes min_words" in listed(own)
+    assert tollkeeper(own, "provider", "set", "first", "--passes", "none").returncode == 0
+    assert "passes" not in listed(own)
+    assert add(own, "second", "https://api.example", "--vendor", "anthropic").returncode == 0
+    told = tollkeeper(own, "provider", "set", "second", "--passes", "guided_json")
+    assert (told.returncode, "cannot pass to anthropic" in told.stderr) == (1, True)
+
+
 async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], provider: Simulator) -> None:
     assert add(own, "first", provider.base, key="sk-not-the-right-one").returncode == 0
     await suspend(own)
@@ -176,6 +188,8 @@ async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider:
     [
         (["add", "p", "https://api.example/v1", "--vendor", "bedrock"], "'bedrock' is not a vendor: write one of"),
         (["add", "p", "https://api.example/v1", "--rejects", "messages"], "'messages' is not a parameter that an"),
+        (["add", "p", "https://api.example/v1", "--passes", "api_base"], "'api_base' is not a parameter that an"),
+        (["set", "p", "--passes", "guided_json"], "There is no provider account 'p'."),
         (["add", "p", "https://api.example/v1", "--api-version", "1?x"], "'1?x' is not a version of an interface"),
         (["add", "p", "https://api.example/v1?a=b"], "no query"),
         (["add", "p", "http://api.example/v1"], "--insecure-http"),

@@ -10,6 +10,7 @@ import pytest
 from tests.client import ask
 from tests.customers import Customers
 from tools.node import Node
+from tools.services.process import wait_until
 
 
 @pytest.mark.rule("X5.1", "X1.404")
@@ -142,3 +143,21 @@ async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -
     for running in (node, addressed_node):
         assert ask(running, "/livez", headers={"Host": "10.0.0.1"}).json == {"alive": True}
         assert ask(running, "/readyz", headers={"Host": "10.0.0.1"}).json["ready"] is True
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
+async def test_readiness_has_details_for_this_machine_alone(node: Node, header: str) -> None:
+    assert set(ask(node, "/readyz").json) == {"ready", "database", "ledger", "redis"}
+    assert ask(node, "/readyz", headers={header: "192.0.2.1"}).json == {"ready": True}
+
+
+async def test_of_a_path_that_is_no_route_nothing_is_logged(node: Node) -> None:
+    asked = {path: ask(node, path).headers["x-request-id"] for path in ("/v1/my-secret-words", "/v1/models")}
+
+    def logged() -> dict[object, object]:
+        return {line["request_id"]: line["path"] for line in node.call_lines()}
+
+    wait_until(lambda: set(asked.values()) <= logged().keys(), within_seconds=30)
+    assert logged()[asked["/v1/my-secret-words"]] == "other"
+    assert logged()[asked["/v1/models"]] == "/v1/models"
+    assert "my-secret-words" not in node.log.read_text()

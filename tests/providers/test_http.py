@@ -41,12 +41,14 @@ async def an_upstream(
     *,
     connect_seconds: float = 5,
     idle_seconds: float = 10,
+    private_allowed: bool = True,
     proxy_url: str | None = None,
     root_certificates: bytes | None = None,
 ) -> AsyncIterator[HttpUpstream]:
     made = HttpUpstream(
         connect_seconds=connect_seconds,
         idle_seconds=idle_seconds,
+        private_allowed=private_allowed,
         proxy_url=proxy_url,
         root_certificates=root_certificates,
     )

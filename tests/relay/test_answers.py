@@ -20,10 +20,10 @@ from tollkeeper.core.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.core.quote import Ask, TokenLimits
 from tollkeeper.ports import Credit, Extension, Failure, ProviderAccount, UpstreamFailed, Verdict
 from tollkeeper.relay import bill as bills
-from tollkeeper.relay.answer import StreamedAnswer
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call
 from tollkeeper.relay.dispatch import Delivery, Take
+from tollkeeper.relay.streamed_answer import StreamedAnswer
 from tollkeeper.settings import Secret
 from tollkeeper.storage.memory_ledger import Account, Key, MemoryLedger
 
@@ -37,6 +37,8 @@ class Provider:
     """An answer that comes in these pieces, and then ends or breaks."""
 
     status = 200
+    is_translated = False
+    unheard_characters = 0
 
     def __init__(self, pieces: Sequence[bytes], *, breaks: bool = False) -> None:
         self._pieces = list(pieces)

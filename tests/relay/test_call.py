@@ -98,5 +98,6 @@ async def test_calls_that_come_after_the_end_of_all_are_ended_too() -> None:
 
     with pytest.raises(NodeStopping):
         await come()
+    running.discard(call)
     async with asyncio.timeout(1):
         await running.wait_until_none()

@@ -13,8 +13,9 @@ from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.core.request_id import uuid7
-from tollkeeper.ports import Credit, Extension, HoldOrder, Ledger, Settlement, Treasury
+from tollkeeper.ports import Credit, Credited, Extension, HoldOrder, Ledger, Revoked, Settlement, Treasury
 from tollkeeper.storage.accounts import SqlBalances
+from tollkeeper.storage.database import Database
 from tollkeeper.storage.ledger import SqlLedger
 from tollkeeper.storage.memory_ledger import Account, Key, MemoryLedger
 from tollkeeper.storage.treasury import SqlTreasury
@@ -197,3 +198,20 @@ class SqlBench:
     async def now(self) -> datetime:
         moment: datetime = await self._owner.fetchval("select ledger_now()")
         return moment
+
+
+class BothTreasuries(SqlTreasury):
+    """The console's work and the worker's, each under its own role."""
+
+    def __init__(self, worker: Database, console: Database) -> None:
+        super().__init__(worker)
+        self._by_hand = SqlTreasury(console)
+
+    async def credit(self, credit: Credit) -> Credited:
+        return await self._by_hand.credit(credit)
+
+    async def extend_lot(self, lot_id: int, until: datetime) -> bool:
+        return await self._by_hand.extend_lot(lot_id, until)
+
+    async def revoke(self, lot_id: int) -> Revoked:
+        return await self._by_hand.revoke(lot_id)

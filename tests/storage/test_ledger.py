@@ -14,6 +14,7 @@ import pytest
 from tests.customers import Customers
 from tests.storage.ledger_benches import (
     Bench,
+    BothTreasuries,
     MemoryBench,
     SqlBench,
     a_credit,
@@ -33,7 +34,6 @@ from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.journal import Journal
 from tollkeeper.storage.ledger import SqlLedger
 from tollkeeper.storage.orphans import SqlOrphans
-from tollkeeper.storage.treasury import SqlTreasury
 from tollkeeper.storage.workers import register
 
 DAY = timedelta(days=1)
@@ -54,9 +54,12 @@ async def bench(
     await customers.a_model()
     database = Database(settings.database_url, Part.WORKER, connections=4, patience_seconds=10)
     await database.open()
+    console = Database(settings.database_url, Part.CONSOLE, connections=2, patience_seconds=10)
+    await console.open()
     worker_id = await register(database, "test")
     ledger = SqlLedger(database, worker_id, Journal(tmp_path / "journal", worker_id), patience_seconds=10)
-    yield SqlBench(ledger, SqlTreasury(database), SqlBalances(database), owner)
+    yield SqlBench(ledger, BothTreasuries(database, console), SqlBalances(database), owner)
+    await console.close()
     # Tests that let time pass leave holds behind that are long due.
     for settlement in await SqlOrphans(database).find():
         await ledger.settle(settlement)
@@ -435,10 +438,12 @@ async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
     await customers.a_model()
     database = Database(settings.database_url.reveal(), Part.WORKER, connections=2, patience_seconds=10)
     await database.open()
+    console = Database(settings.database_url.reveal(), Part.CONSOLE, connections=2, patience_seconds=10)
+    await console.open()
     worker_id = await register(database, "test")
     bench = SqlBench(
         SqlLedger(database, worker_id, Journal(tmp_path, worker_id), patience_seconds=10),
-        SqlTreasury(database),
+        BothTreasuries(database, console),
         SqlBalances(database),
         owner,
     )
@@ -470,5 +475,6 @@ async def test_partitions_are_made_ahead_and_closed_holds_dropped_when_old(
     assert await owner.fetchval("select count(*) from usage") == 4
     assert before >= 2
     verdicts = await check_books(database)
+    await console.close()
     await database.close()
     assert [verdict for verdict in verdicts if verdict.findings] == []

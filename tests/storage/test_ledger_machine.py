@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 
 from tests.conftest import Stores, variables
 from tests.customers import Customers
-from tests.storage.ledger_benches import a_credit, a_settlement, an_extension, an_order
+from tests.storage.ledger_benches import BothTreasuries, a_credit, a_settlement, an_extension, an_order
 from tollkeeper.app import office
 from tollkeeper.ports import Credit, HoldOrder
 from tollkeeper.settings import load
@@ -37,7 +37,6 @@ from tollkeeper.storage.journal import Journal
 from tollkeeper.storage.ledger import SqlLedger
 from tollkeeper.storage.memory_ledger import Account, Key, MemoryLedger
 from tollkeeper.storage.orphans import SqlOrphans
-from tollkeeper.storage.treasury import SqlTreasury
 from tollkeeper.storage.workers import register
 
 Result = TypeVar("Result")
@@ -75,7 +74,9 @@ class Workshop:
         await self.database.open()
         worker_id = await register(self.database, "machine")
         self.ledger = SqlLedger(self.database, worker_id, Journal(folder, worker_id), patience_seconds=10)
-        self.treasury = SqlTreasury(self.database)
+        self.console = Database(url, Part.CONSOLE, connections=2, patience_seconds=10)
+        await self.console.open()
+        self.treasury = BothTreasuries(self.database, self.console)
         self.balances = SqlBalances(self.database)
 
     async def set_time(self, now: datetime) -> None:
@@ -102,6 +103,7 @@ class Workshop:
 
     async def close(self) -> None:
         await self.ledger.close()
+        await self.console.close()
         await self.database.close()
         await self.owner.close()
 

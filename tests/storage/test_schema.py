@@ -62,14 +62,25 @@ HISTORY_BY_HAND = [
     "insert into usage_recounted values (now(), now())",
     "insert into usage_dropped values (now(), 'mine')",
 ]
+OFF_THE_RECORD = [
+    "select credit(1, null, 5, 'x', 'x', 1, 0)",
+    "select extend_lot(1, now() + interval '9 years')",
+    "select revoke_lot(1)",
+    "select append_audit('somebody else', 'account.create', 'account:1', '{}')",
+    "select pay_debt(1)",
+    "select draw_lots(1, 1, 1)",
+]
 GATEWAY_OVERREACH = [
     "update api_key set revoked_at = null",
     "insert into account (name) values ('mine')",
     "select * from audit",
-    "select credit(1, null, 5, 'x', 'x', 1, 0)",
+    "select credit_on_record(1, null, 5, 'x', 'x', 1, 0, 'me')",
+    "select extend_lot_on_record(1, now(), '', 'me')",
+    "select revoke_lot_on_record(1, '', 'me')",
+    "select put_on_record('me', 'x', 'x', '{}')",
     "update provider_account set base_url = 'https://evil.example'",
     "update provider_account set state = 'active'",
-    "select lift_suspension(1)",
+    "select lift_suspension(1, 'me')",
     "update ban set lifted_at = now(), lifted_by = 'me', lift_reason = 'mine'",
     "delete from ban",
     "insert into ban (ip, until, why, counted) values ('192.0.2.7', now() + interval '1 h', 'operator', '{}')",
@@ -136,6 +147,10 @@ WORKER_OVERREACH = [
     "delete from login",
     "select enter_price('m', '', 1, 1, 1, null, interval '0', null, '')",
     "insert into outbox (kind, email) values ('reset', 'anybody@example.com')",
+    "select credit_on_record(1, null, 5, 'x', 'x', 1, 0, 'me')",
+    "select extend_lot_on_record(1, now(), '', 'me')",
+    "select revoke_lot_on_record(1, '', 'me')",
+    "select put_on_record('me', 'x', 'x', '{}')",
 ]
 
 
@@ -153,7 +168,7 @@ async def refused(settings: Settings, part: Part, sql: str) -> bool:
 
 
 @pytest.mark.parametrize("part", Part)
-@pytest.mark.parametrize("sql", MONEY_BY_HAND + HISTORY_BY_HAND)
+@pytest.mark.parametrize("sql", MONEY_BY_HAND + HISTORY_BY_HAND + OFF_THE_RECORD)
 async def test_no_part_can_write_money_or_history_by_hand(settings: Settings, part: Part, sql: str) -> None:
     assert await refused(settings, part, sql)
 
@@ -333,6 +348,7 @@ console UPDATE provider_account.concurrency
 console UPDATE provider_account.cost_multiplier
 console UPDATE provider_account.key_envelope
 console UPDATE provider_account.models
+console UPDATE provider_account.passes
 console UPDATE provider_account.rejects
 console UPDATE provider_account.requests_per_minute
 console UPDATE provider_account.state
@@ -363,21 +379,21 @@ worker UPDATE worker.heartbeat_at
 """
 ALLOWED_FUNCTIONS = """
 console accept_invitation
-console append_audit
 console ban_ip
 console cash_standing
-console credit
+console credit_on_record
 console decide_withdrawal
 console enter_price
 console export_codes
-console extend_lot
+console extend_lot_on_record
 console grant_faucet
 console ledger_now
 console lift_suspension
 console make_codes
+console put_on_record
 console redeem
 console revoke_codes
-console revoke_lot
+console revoke_lot_on_record
 console revoke_reward
 console revoke_top_up
 console rotate_key
@@ -393,12 +409,10 @@ gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
 worker announce_prices
-worker append_audit
 worker audit_hash
 worker ban_ip
 worker checkpoint_batch
 worker close_lots
-worker credit
 worker drop_old_holds
 worker drop_usage_day
 worker add_up_usage
@@ -406,7 +420,6 @@ worker recount_usage_day
 worker usage_day_is_closed
 worker usage_days
 worker usage_days_to_recount
-worker extend_lot
 worker fence_workers
 worker hold_jobs
 worker begin_job
@@ -420,7 +433,6 @@ worker missing_partitions
 worker notice_expiring
 worker notice_low_balances
 worker restrict_account
-worker revoke_lot
 worker settle_batch
 worker suspend_provider_account
 worker trim_changes

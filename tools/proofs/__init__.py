@@ -10,11 +10,22 @@ from tools.services.process import stop_in_order_when_terminated
 
 def size() -> str:
     """The size asked for on the command line: small or full. Called first, so it also sees to an orderly end."""
-    stop_in_order_when_terminated()
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--size", choices=["small", "full"], default="small")
-    chosen: str = parser.parse_args().size
+    chosen: str = _asked(argparse.ArgumentParser()).size
     return chosen
+
+
+def size_and_before() -> tuple[str, str | None]:
+    """Likewise, and the revision with which the present state is to be compared, if any."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--before", metavar="REVISION")
+    asked = _asked(parser)
+    return asked.size, asked.before
+
+
+def _asked(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    stop_in_order_when_terminated()
+    parser.add_argument("--size", choices=["small", "full"], default="small")
+    return parser.parse_args()
 
 
 def judges_timings(chosen_size: str) -> bool:

@@ -3,7 +3,8 @@
 Gateway, bare proxy and nginx stand side by side, one worker each, on a core of their own before the same simulator, and
 get the same requests in turns. Counted is the time on a core that their own processes used for each call, which a
 machine shared with everything else does not blur as it blurs a rate. Books and memory are judged everywhere, timings by
-hand and in full size. With PEERS=1, another gateway is measured as well.
+hand and in full size. With PEERS=1, another gateway is measured as well. With BEFORE=REVISION, the present state is
+compared with that one instead, and nothing else is measured.
 """
 
 import os
@@ -11,8 +12,8 @@ import resource
 import sys
 
 from tools.node import tollkeeper
-from tools.proofs import conclude, judges_timings, say, size
-from tools.proofs.speed_rig import annexes, plot, stage, streams, trials
+from tools.proofs import conclude, judges_timings, say, size_and_before
+from tools.proofs.speed_rig import annexes, comparison, plot, stage, streams, trials
 from tools.proofs.speed_rig.rounds import Rounds
 from tools.proofs.speed_rig.sizes import SIZES, Size
 from tools.proofs.speed_rig.verdict import missed
@@ -32,8 +33,10 @@ LAST_LINE = (
 
 
 def main() -> int:
-    chosen = size()
+    chosen, before = size_and_before()
     allow_descriptors()
+    if before is not None:
+        return comparison.run(before, chosen)
     with stage.built() as built:
         proof = Proof(built, SIZES[chosen])
         proof.run()

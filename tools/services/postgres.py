@@ -11,6 +11,8 @@ from tools.services.process import Server
 # Tests end with their cluster, so its files need not survive a power cut; proofs of durability ask for `durable`.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
+AUTH = "scram-sha-256"
+
 
 class Postgres(Server):
     name = "postgres"
@@ -34,7 +36,7 @@ class Postgres(Server):
         return self.database_url("postgres")
 
     def database_url(self, database: str) -> str:
-        return f"postgresql://tollkeeper@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://tollkeeper:{self.password}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
         if not (self.folder / "data").exists():
@@ -58,9 +60,14 @@ class Postgres(Server):
         return subprocess.run(probe, check=False).returncode == 0
 
     def _initialise(self) -> None:
-        command = [binary("initdb"), "-D", str(self.folder / "data"), "-U", "tollkeeper"]
-        options = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
-        subprocess.run([*command, *options], check=True, cwd=self.folder, user=self.user, stdout=subprocess.DEVNULL)
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(self.password)
+        if self.user is not None:
+            shutil.chown(password, self.user)
+        command = [binary("initdb"), "-D", str(self.folder / "data"), "-U", "tollkeeper", f"--pwfile={password}"]
+        options = [f"--auth={AUTH}", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        subprocess.run([*command, *options], check=True, cwd=self.folder, stdout=subprocess.DEVNULL, **self.identity())
 
 
 def binary(name: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -12,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 # A safety net, not a measure: a busy machine may take long to start anything.
 READY_WITHIN_SECONDS = 120.0
@@ -31,6 +32,8 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix=f"tollkeeper-{self.name}-"))
         self.port = free_port()
         self.user = unprivileged_user()
+        # Whoever can connect must know it, although nobody else on this machine should.
+        self.password = secrets.token_hex(16)
         self._process: subprocess.Popen[bytes] | None = None
         if self.user is not None:
             shutil.chown(self.folder, self.user)
@@ -61,10 +64,16 @@ class Server:
                 cwd=self.folder,
                 stdout=log,
                 stderr=log,
-                user=self.user,
                 start_new_session=True,
+                **self.identity(),
             )
         wait_until(self.is_ready, self._check_alive)
+
+    def identity(self) -> dict[str, Any]:
+        """As whom it runs: another user than root, and in none of root's groups."""
+        if self.user is None:
+            return {}
+        return {"user": self.user, "group": pwd.getpwnam(self.user).pw_gid, "extra_groups": []}
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
@@ -94,13 +103,13 @@ class Server:
         self._process = None
 
     def _signal(self, number: signal.Signals) -> None:
-        for pid in self._session():
+        for pid in self.pids():
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 continue
 
-    def _session(self) -> list[int]:
+    def pids(self) -> list[int]:
         """The process and its descendants: PostgreSQL's backends lead groups of their own."""
         if self._process is None:
             return []

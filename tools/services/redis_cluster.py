@@ -1,6 +1,7 @@
 """A Redis Cluster of our own: three masters that share the slots, without replicas."""
 
 import itertools
+import secrets
 from contextlib import ExitStack
 from typing import Self
 
@@ -16,7 +17,10 @@ class RedisCluster:
     def __init__(self) -> None:
         # The usual port of the cluster's bus is 10,000 above the server's own, which may be no port at all.
         self._bus_ports = [free_port() for _ in range(MASTERS)]
-        self.masters = [Redis(*OPTIONS, "--cluster-port", str(port)) for port in self._bus_ports]
+        self._password = secrets.token_hex(16)
+        self.masters = [
+            Redis(*OPTIONS, "--cluster-port", str(port), password=self._password) for port in self._bus_ports
+        ]
         self._started = ExitStack()
 
     def __enter__(self) -> Self:
@@ -32,7 +36,8 @@ class RedisCluster:
 
     @property
     def url(self) -> str:
-        return "redis+cluster://" + ",".join(f"127.0.0.1:{master.port}" for master in self.masters)
+        hosts = ",".join(f"127.0.0.1:{master.port}" for master in self.masters)
+        return f"redis+cluster://:{self._password}@{hosts}"
 
     def _join(self) -> None:
         edges = [SLOTS * number // MASTERS for number in range(MASTERS + 1)]

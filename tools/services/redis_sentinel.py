@@ -1,6 +1,5 @@
 """A Redis that Sentinel watches over: a master, its replica, and three sentinels of whom two must agree."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self
@@ -20,17 +19,17 @@ class Sentinel(Redis):
     name = "sentinel"
 
     def __init__(self, master: Redis) -> None:
-        super().__init__()
+        # Sentinels tell everybody on this machine where the master is; to ask it, one must know its password.
+        super().__init__(password="")
         # A sentinel keeps what it learns in its configuration file.
-        file = self.folder / "sentinel.conf"
-        file.write_text(
+        self._write(
+            "sentinel.conf",
             f"port {self.port}\nbind 127.0.0.1\ndir {self.folder}\n"
             f"sentinel monitor {SERVICE} 127.0.0.1 {master.port} {QUORUM}\n"
+            f"sentinel auth-pass {SERVICE} {master.password}\n"
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
-            f"sentinel failover-timeout {SERVICE} 5000\n"
+            f"sentinel failover-timeout {SERVICE} 5000\n",
         )
-        if self.user is not None:
-            shutil.chown(file, self.user)
 
     def command(self) -> Sequence[str]:
         return ["redis-server", str(self.folder / "sentinel.conf"), "--sentinel"]
@@ -48,7 +47,7 @@ class Sentinel(Redis):
 class RedisSentinel:
     def __init__(self) -> None:
         self.master = Redis()
-        self.replica = Redis("--replicaof", "127.0.0.1", str(self.master.port))
+        self.replica = Redis("--replicaof", "127.0.0.1", str(self.master.port), password=self.master.password)
         self.sentinels = [Sentinel(self.master) for _ in range(SENTINELS)]
         self._started = ExitStack()
 
@@ -70,7 +69,7 @@ class RedisSentinel:
     @property
     def url(self) -> str:
         hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
-        return f"redis+sentinel://{hosts}/{SERVICE}"
+        return f"redis+sentinel://:{self.master.password}@{hosts}/{SERVICE}"
 
     def kill_master(self) -> None:
         """As kill -9 would."""

@@ -8,6 +8,7 @@ from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.accounts.staff import require_role
 from tollkeeper.core.codes import code_digest, mint_code
 from tollkeeper.core.logins import Actor, Role
+from tollkeeper.core.one_line import one_line
 from tollkeeper.core.referral import MicroUsd, quota_of_micros
 from tollkeeper.ports.redemption import CodeDesk, NewBatch
 
@@ -43,8 +44,7 @@ async def make_codes(wish: BatchWish, choose: Callable[[str], str], desk: CodeDe
         raise ValueError(f"A batch has 1 to {CODES_MOST} codes.")
     if len(note) > NOTE_CHARACTERS_MOST:
         raise ValueError(f"The note has {len(note)} characters; shorten it to {NOTE_CHARACTERS_MOST} or fewer.")
-    if not note.isprintable():
-        raise ValueError("A note is one line of printable characters.")
+    one_line(note, "A note")
     codes = [mint_code(choose) for _ in range(wish.codes)]
     batch = NewBatch(
         digests=[code_digest(code) for code in codes],

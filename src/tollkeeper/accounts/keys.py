@@ -8,6 +8,7 @@ import msgspec
 from tollkeeper.core.client_ip import Network
 from tollkeeper.core.keys import NAME_LENGTH_MOST, Peppers, hint, mint
 from tollkeeper.core.money import Quota
+from tollkeeper.core.one_line import one_line
 from tollkeeper.ports import KeyChange, KeyDesk, KeyOnFile, KeyText, NewKey
 
 # For how long the old text of a rotated key may go on being accepted.
@@ -91,8 +92,7 @@ def checked_name(name: str) -> str:
     name = name.strip()
     if not name:
         raise ValueError("A key needs a name, to tell it from others.")
-    if not name.isprintable():
-        raise ValueError("A key's name is one line of printable characters.")
+    one_line(name, "A key's name")
     if len(name) > NAME_LENGTH_MOST:
         raise NameTooLong(f"The name has {len(name)} characters; shorten it to {NAME_LENGTH_MOST} or fewer.")
     return name

@@ -1,5 +1,7 @@
 """Reasons: whatever is decided about others' money says why, on the record."""
 
+from tollkeeper.core.one_line import one_line
+
 REASON_CHARACTERS_MOST = 500
 
 
@@ -7,4 +9,4 @@ def checked_reason(text: str) -> str:
     reason = text.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS_MOST:
         raise ValueError(f"Say why in 1 to {REASON_CHARACTERS_MOST} characters. Nothing was done.")
-    return reason
+    return one_line(reason, "A reason")

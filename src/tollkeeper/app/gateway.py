@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from tollkeeper.app.limits import limits_of
@@ -15,6 +16,7 @@ from tollkeeper.app.parts import (
     VENDORS,
     address_book_of,
     bookkeeper_of,
+    crowd_of,
     database_of,
     envelope_keys_of,
     loop_mark_of,
@@ -26,24 +28,29 @@ from tollkeeper.app.parts import (
     upstream_of,
 )
 from tollkeeper.core import tokens
+from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.exchange import Receive, Scope, Send
 from tollkeeper.edge.lifespan import Stopping, lifespan
 from tollkeeper.edge.respond import Gateway, Health
 from tollkeeper.edge.routes import ROUTES, RouteTable
 from tollkeeper.media.lengths import AudioLengths
+from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
 from tollkeeper.relay.dispatch import Dispatcher
 from tollkeeper.relay.operations import Measures
 from tollkeeper.relay.pipeline import Relay
+from tollkeeper.relay.revoked import Revocations
 from tollkeeper.settings import Settings
 from tollkeeper.steady import survive
 from tollkeeper.storage.accounts import SqlBalances
+from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.catalog import SqlCatalog
-from tollkeeper.storage.changes import Changes
+from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.keys import SqlKeys
+from tollkeeper.storage.limiter import RedisLimiter
 from tollkeeper.storage.nodes import beat
 from tollkeeper.storage.price_list import SqlPriceList
 from tollkeeper.storage.provider_accounts import SqlProviderAccounts
@@ -63,6 +70,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
+    forbid_core_dumps(inspectable=settings.inspectable)
     # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
     lookups = database_of(settings, Part.GATEWAY)
     signals = database_of(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
@@ -74,36 +82,36 @@ def gateway(settings: Settings) -> App:
     book = address_book_of(settings)
     upstream = upstream_of(settings)
     lengths = AudioLengths()
-    pool = pool_of(SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups)
+    pool = pool_of(
+        SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups, upstream
+    )
     limits = limits_of(settings, lookups, changes)
+    aside = Aside()
     relay = Relay(
         keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
         measures=Measures(InputCounter(), lengths),
-        dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings)),
+        dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings), aside=aside),
         running=Running(),
         gate=limits.gate,
         limits=time_limits_of(settings),
+        aside=aside,
     )
     services = services_of(settings, relay, SqlBalances(lookups), SqlPriceList(lookups, changes))
     stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
 
-    def health() -> Health:
-        return Health(
-            ready=changes.fresh and bookkeeper.ready and not stopping.begun,
-            database="ok" if changes.fresh else "out of reach",
-            ledger="ok" if bookkeeper.ready else "not begun",
-            redis="ok" if nudges.connected and limits.limiter.is_live else "out of reach, going by shares",
-        )
-
+    health = partial(_health, changes, bookkeeper, nudges, limits.limiter, stopping)
+    crowd = crowd_of(settings)
     http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, limits.guard)
     always = (
         changes.follow,
         lambda: nudges.follow(lambda text: pool.hear(text) if text else changes.nudge()),
         lambda: beat(signals, settings.node),
         bookkeeper.live,
+        Revocations(relay.running, relay.keys).follow,
+        crowd.watch,
         *limits.always,
     )
     stores = (nudges, lookups, signals, booking)
@@ -114,10 +122,21 @@ def gateway(settings: Settings) -> App:
             closing = (*ends, *(store.close for store in stores), call_log.close)
             await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
         else:
-            await http(scope, receive, send)
+            await crowd.serve(http, scope, receive, send)
 
     _warm_up()
     return application
+
+
+def _health(
+    changes: Changes, bookkeeper: Bookkeeper, nudges: Nudges, limiter: RedisLimiter, stopping: Stopping
+) -> Health:
+    return Health(
+        ready=changes.fresh and bookkeeper.ready and not stopping.begun,
+        database="ok" if changes.fresh else "out of reach",
+        ledger="ok" if bookkeeper.ready else "not begun",
+        redis="ok" if nudges.connected and limiter.is_live else "out of reach, going by shares",
+    )
 
 
 def _warm_up() -> None:

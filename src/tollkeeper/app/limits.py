@@ -51,7 +51,12 @@ def limits_of(settings: Settings, database: Database, changes: Changes) -> Limit
         limiter=limiter,
         bans=bans,
         peaks=peaks,
-        gate=Gate(limiter, changes, restricted_percent=settings.restricted_percent),
+        gate=Gate(
+            limiter,
+            changes,
+            restricted_percent=settings.restricted_percent,
+            unpaid_running_most=settings.unpaid_calls_at_once,
+        ),
         guard=Guard(bans, invalid_calls, read_networks(settings.trusted_proxies)),
         invalid_calls=invalid_calls,
     )

@@ -16,19 +16,21 @@ from tollkeeper.core.keys import Peppers
 from tollkeeper.core.money import quota_from_usd
 from tollkeeper.core.referral import Terms, micros_from_usd
 from tollkeeper.edge.body import BodyReader
+from tollkeeper.edge.crowd import Crowd
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.ports import (
     Balances,
     ProviderAccount,
     ProviderAccounts,
+    Upstream,
     Vendor,
 )
 from tollkeeper.ports.faucet import FaucetTerms
 from tollkeeper.ports.prices import PriceList
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
-from tollkeeper.providers.probe import key_is_accepted
+from tollkeeper.providers.probe import key_is_accepted, trouble_of
 from tollkeeper.providers.trial import Finding, try_out
 from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.azure import Azure
@@ -42,6 +44,7 @@ from tollkeeper.storage.bookkeeper import Bookkeeper
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database, Part
 from tollkeeper.storage.envelope import EnvelopeKeys
+from tollkeeper.storage.journal_folder import JournalFolder
 from tollkeeper.storage.lockouts import SqlLockouts
 from tollkeeper.storage.logins import SqlLogins
 from tollkeeper.storage.mailer import SmtpMailer, route_of
@@ -65,8 +68,19 @@ def database_of(settings: Settings, part: Part, connections: int | None = None) 
 
 
 def bookkeeper_of(settings: Settings, database: Database, *, serves: bool = True) -> Bookkeeper:
-    patience_seconds = settings.store_patience_seconds
-    return Bookkeeper(database, settings.node, settings.journal, patience_seconds=patience_seconds, serves=serves)
+    return Bookkeeper(
+        database,
+        settings.node,
+        settings.journal,
+        patience_seconds=settings.store_patience_seconds,
+        serves=serves,
+        former_folder=settings.former_journal,
+    )
+
+
+def check_journal(settings: Settings) -> None:
+    """Raise UnsafeFolder where the journal cannot be kept; make its folder where there is none."""
+    JournalFolder(settings.journal).close()
 
 
 def abuse_policy_of(settings: Settings) -> Policy:
@@ -135,6 +149,7 @@ def upstream_of(settings: Settings) -> HttpUpstream:
     return HttpUpstream(
         connect_seconds=settings.connect_seconds,
         idle_seconds=settings.provider_idle_seconds,
+        private_allowed=settings.private_providers,
         proxy_url=settings.egress_proxy.reveal() or None,
         root_certificates=Path(certificates).read_bytes() if certificates else None,
     )
@@ -149,6 +164,10 @@ def address_book_of(settings: Settings) -> AddressBook:
             Address.AGENT: settings.agent_hosts,
         }
     )
+
+
+def crowd_of(settings: Settings) -> Crowd:
+    return Crowd(port=settings.port, connections=settings.connections, idle_seconds=settings.crowded_idle_seconds)
 
 
 def time_limits_of(settings: Settings) -> TimeLimits:
@@ -172,7 +191,9 @@ def services_of(settings: Settings, relay: Relay, balances: Balances, prices: Pr
     )
 
 
-def pool_of(accounts: ProviderAccounts, changes: Changes, nudges: Nudges, database: Database) -> LivePool:
+def pool_of(
+    accounts: ProviderAccounts, changes: Changes, nudges: Nudges, database: Database, upstream: Upstream
+) -> LivePool:
     pool = LivePool(
         accounts,
         VENDORS,
@@ -181,6 +202,8 @@ def pool_of(accounts: ProviderAccounts, changes: Changes, nudges: Nudges, databa
         share=lambda: changes.live_workers,
     )
     errands, suspensions = Errands(), SqlSuspensions(database, nudges)
+    pool.probe = lambda account: trouble_of(account, VENDORS[account.vendor], upstream)
+    pool.run_aside = errands.run
     pool.tell = lambda text: errands.run("news of the pool", lambda: nudges.send(text))
     pool.suspend = lambda account_id, because: errands.run(
         "suspension of a provider account", lambda: suspensions.suspend(account_id, because)

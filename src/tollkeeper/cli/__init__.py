@@ -26,6 +26,8 @@ from tollkeeper.cli import (
 )
 from tollkeeper.cli.speak import complain, say
 from tollkeeper.core.errors import GatewayError
+from tollkeeper.core.one_line import NotOneLine
+from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
 from tollkeeper.settings import BadSettings
 
@@ -65,9 +67,11 @@ for family in (
 
 def run() -> int:
     """Run the command; what people can mend is told in a sentence, not as a traceback."""
+    # Before any secret is read. `serve` and `work` allow more where the settings say so.
+    forbid_core_dumps()
     try:
         app()
-    except (BadSettings, NotOnFile, AlreadyOnFile, GatewayError, asyncpg.PostgresError, OSError) as problem:
+    except (BadSettings, NotOnFile, AlreadyOnFile, NotOneLine, GatewayError, asyncpg.PostgresError, OSError) as problem:
         complain(in_words(problem))
         return 1
     return 0
@@ -77,7 +81,7 @@ def in_words(problem: Exception) -> str:
     """The first entry that fits."""
     told: dict[type[Exception] | tuple[type[Exception], ...], str] = {
         BadSettings: f"The settings cannot be used:\n{problem}",
-        (NotOnFile, AlreadyOnFile): str(problem),
+        (NotOnFile, AlreadyOnFile, NotOneLine): str(problem),
         GatewayError: "The database did not answer. Is it up, and is TOLLKEEPER_DATABASE_URL right?\n"
         "If this command was to change something, look before you repeat it.",
         asyncpg.UndefinedTableError: "The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first.",

@@ -29,6 +29,9 @@ def provider(
     delay_ms: Annotated[float, typer.Option(min=0, help="The wait before an answer's headers.")] = 0,
     chunk_ms: Annotated[float, typer.Option(min=0, help="The wait between chunks of a stream.")] = 0,
     storm: Annotated[str, typer.Option(help="A share of calls that fails: 0.5:503.")] = "",
+    hostile: Annotated[
+        bool, typer.Option("--hostile", help="Take the directions of a malicious provider, too.")
+    ] = False,
 ) -> None:
     """Play a provider: vendors' wire formats, answers made of plain words, and faults on request.
 
@@ -39,7 +42,8 @@ def provider(
     OpenAI and Azure also have images/generations, audio/speech, audio/transcriptions and audio/translations.
 
     How a call is answered can be written into its last user message (its prompt, the input of speech), in double
-    square brackets: tokens=200 chunk_ms=5 cut_at=40, images=2 bytes=1000000.
+    square brackets: tokens=200 chunk_ms=5 cut_at=40, images=2 bytes=1000000. docs/reference/directions.md lists
+    all of them.
     """
     try:
         weather = read_storm(storm)
@@ -48,7 +52,15 @@ def provider(
         raise typer.Exit(1) from None
     defaults = Directions(tokens=tokens, delay_ms=delay_ms, chunk_ms=chunk_ms)
     options = Options(
-        host=host, port=port, workers=workers, truth=truth, key=key, name=name, defaults=defaults, storm=weather
+        host=host,
+        port=port,
+        workers=workers,
+        truth=truth,
+        key=key,
+        name=name,
+        defaults=defaults,
+        storm=weather,
+        hostile=hostile,
     )
     try:
         run(options, lambda address: say(f"demo provider listens on {address}"))

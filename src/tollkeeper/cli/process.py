@@ -8,20 +8,25 @@ import os
 import resource
 import signal
 import socket
+from collections.abc import Coroutine
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 import typer
+import uvloop
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from rich.table import Table
 
-from tollkeeper.app import gateway
+from tollkeeper.app import check_journal, gateway
+from tollkeeper.app import front as run_front
 from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.startup_code import refuse_unknown_startup_code
+from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.settings import PREFIX, Secret, description, sources
 
 # What stopping may take beyond the calls under way: their last words, and the books.
@@ -54,6 +59,7 @@ LOGGING: dict[str, Any] = {
 
 def register(app: typer.Typer) -> None:
     app.command()(serve)
+    app.command()(front)
     app.command()(work)
     app.command()(migrate)
     app.command()(settings)
@@ -62,9 +68,10 @@ def register(app: typer.Typer) -> None:
 def serve() -> None:
     """Serve calls until stopped."""
     chosen = settings_or_complain()
-    if _port_is_taken(chosen.host, chosen.port):
-        complain(f"Port {chosen.port} of {chosen.host} is taken. Stop what listens there, or set TOLLKEEPER_PORT.")
-        raise typer.Exit(1)
+    forbid_core_dumps(inspectable=chosen.inspectable)
+    refuse_unknown_startup_code(chosen.startup_files)
+    check_journal(chosen)
+    _need_port(chosen.host, chosen.port, "TOLLKEEPER_PORT")
     logging.config.dictConfig(LOGGING)
     # A call under way has a connection to its caller and one to its provider.
     _allow_descriptors(2 * chosen.connections + SPARE_DESCRIPTORS)
@@ -86,20 +93,35 @@ def serve() -> None:
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
 
 
+def front() -> None:
+    """Stand before `serve`: let only well-formed requests through, and few connections per IP."""
+    chosen = settings_or_complain()
+    refuse_unknown_startup_code(chosen.startup_files)
+    _need_port(chosen.front_host, chosen.front_port, "TOLLKEEPER_FRONT_PORT")
+    logging.config.dictConfig(LOGGING)
+    _allow_descriptors(2 * chosen.connections + SPARE_DESCRIPTORS)
+    where = f"{chosen.front_host}:{chosen.front_port}, before {chosen.host}:{chosen.port}"
+    uvloop.run(_until_stopped(run_front(chosen), f"the front listens on {where}"))
+
+
 def work() -> None:
     """Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys."""
     logging.config.dictConfig(LOGGING)
     chosen = settings_or_complain()
+    forbid_core_dumps(inspectable=chosen.inspectable)
+    refuse_unknown_startup_code(chosen.startup_files)
+    check_journal(chosen)
+    asyncio.run(_until_stopped(run_jobs(chosen), f"jobs of {chosen.node} run"))
 
-    async def until_stopped() -> None:
-        working = asyncio.ensure_future(run_jobs(chosen))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, working.cancel)
-        logging.getLogger(__name__).info("jobs of %s run", chosen.node)
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
 
-    asyncio.run(until_stopped())
+async def _until_stopped(work: Coroutine[None, None, None], begun: str) -> None:
+    """Do `work`, and say that it has begun once it can be stopped in order."""
+    working = asyncio.ensure_future(work)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    logging.getLogger(__name__).info(begun)
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
 
 
 def migrate() -> None:
@@ -134,6 +156,12 @@ def _allow_descriptors(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft < wanted:
         logging.getLogger(__name__).warning("only %d descriptors are allowed; %d are wanted (ulimit -n)", soft, wanted)
+
+
+def _need_port(host: str, port: int, variable: str) -> None:
+    if _port_is_taken(host, port):
+        complain(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.")
+        raise typer.Exit(1)
 
 
 def _port_is_taken(host: str, port: int) -> bool:

@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 from tollkeeper.app import VENDORS
 from tollkeeper.core.money import Quota, mills_used, usd_text
 from tollkeeper.core.pool import Place
+from tollkeeper.core.provider_address import host_refusal, is_canonical
 from tollkeeper.ports import ProviderStanding, ProviderState
 from tollkeeper.providers.vendors.fields import CAN_BE_REJECTED
+from tollkeeper.providers.vendors.passes import COMPATIBLE, can_be_passed
 
 _API_VERSION = re.compile(r"[0-9A-Za-z._-]{1,40}")
 
@@ -18,8 +20,11 @@ class BadDescription(ValueError):
     """A provider account cannot be described like that; the message says why."""
 
 
-def health(standing: ProviderStanding) -> str:
+def health(standing: ProviderStanding, *, private_allowed: bool) -> str:
     """What an operator must know first comes first."""
+    refused = address_refused(standing.base_url, private_allowed=private_allowed)
+    if refused is not None:
+        return f"not called: {refused}"
     if standing.suspended_at is not None:
         since = f"{standing.suspended_at:%Y-%m-%d %H:%M:%S} UTC"
         told = (
@@ -80,12 +85,32 @@ def check_rejects(names: Iterable[str]) -> None:
             raise BadDescription(f"'{name}' is not a parameter that an account can be said to reject: {known}.")
 
 
+def check_passes(names: Iterable[str], vendor: str) -> None:
+    for name in names:
+        if vendor not in COMPATIBLE:
+            raise BadDescription(
+                f"'{name}' cannot pass to {vendor}: orders are translated for it, and this one has no translation."
+            )
+        if not can_be_passed(name):
+            raise BadDescription(
+                f"'{name}' is not a parameter that an account can be said to pass: it is listed already, says where "
+                "an order goes, or is not written in small letters."
+            )
+
+
+def models(standing: ProviderStanding) -> str:
+    """How many it serves, and what it is sent where that is not the usual."""
+    count = "all" if standing.models is None else str(standing.models)
+    given = {"rejects": standing.rejects, "passes": standing.passes}
+    return "; ".join([count, *(f"{word} {', '.join(sorted(names))}" for word, names in given.items() if names)])
+
+
 def check_api_version(version: str | None) -> None:
     if version is not None and not _API_VERSION.fullmatch(version):
         raise BadDescription(f"'{version}' is not a version of an interface, such as 2024-10-21.")
 
 
-def check_address(base_url: str, *, insecure_http: bool) -> None:
+def check_address(base_url: str, *, insecure_http: bool, private_allowed: bool) -> None:
     try:
         address = urlsplit(base_url)
         host = address.hostname
@@ -104,6 +129,17 @@ def check_address(base_url: str, *, insecure_http: bool) -> None:
             f"Over plain http anybody on the way to {host} could read the key and every call. Use https, or say "
             "--insecure-http if you are sure of the network."
         )
+    refused = address_refused(base_url, private_allowed=private_allowed)
+    if refused is not None:
+        raise BadDescription(f"No provider can be called there: {refused}.")
+    if not is_canonical(host):
+        raise BadDescription(f"Write the address {host} as four decimal numbers.")
+
+
+def address_refused(base_url: str, *, private_allowed: bool) -> str | None:
+    """Why a provider account with this address gets no calls; None where it may."""
+    address = urlsplit(base_url)
+    return host_refusal(address.scheme, address.hostname or "", private_allowed=private_allowed)
 
 
 def _is_loopback(host: str) -> bool:

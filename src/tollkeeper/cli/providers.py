@@ -15,16 +15,18 @@ from tollkeeper.cli.provider_words import (
     BadDescription,
     check_address,
     check_api_version,
+    check_passes,
     check_rejects,
     check_vendor,
     health,
     limits,
     model_names,
+    models,
     usd,
 )
 from tollkeeper.cli.speak import complain, say, settings_or_complain, show
 from tollkeeper.core.pool import Place
-from tollkeeper.ports import NewProviderAccount, ProviderStanding, ProviderState
+from tollkeeper.ports import NewProviderAccount, ProviderForm, ProviderStanding, ProviderState
 
 MOST = 2**31 - 1
 
@@ -33,6 +35,13 @@ provider_app = typer.Typer(help="Provider accounts: credentials at upstream prov
 Rejects = Annotated[
     list[str] | None,
     typer.Option(metavar="PARAMETER", help="A parameter that it does not take, as stream_options; repeat it."),
+]
+Passes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PARAMETER",
+        help="A parameter that is not listed and passes to it as it is; repeat it. It must cost nothing beside tokens.",
+    ),
 ]
 ApiVersion = Annotated[
     str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
@@ -66,6 +75,7 @@ def add(
     ] = None,
     cost: Annotated[str, typer.Option(help="What it costs us, as a part of the list price.")] = "1",
     rejects: Rejects = None,
+    passes: Passes = None,
     api_version: ApiVersion = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
 ) -> None:
@@ -73,8 +83,9 @@ def add(
     try:
         check_vendor(vendor)
         check_rejects(rejects or ())
+        check_passes(passes or (), vendor)
         check_api_version(api_version)
-        check_address(base_url, insecure_http=insecure_http)
+        check_address(base_url, insecure_http=insecure_http, private_allowed=settings_or_complain().private_providers)
         models = model_names(model) if model else None
     except BadDescription as problem:
         complain(str(problem))
@@ -90,6 +101,7 @@ def add(
         models=models,
         cost=part_of_price,
         rejects=frozenset(rejects or ()),
+        passes=frozenset(passes or ()),
         api_version=api_version,
     )
 
@@ -104,35 +116,39 @@ def add(
 def list_all() -> None:
     """Every provider account: its place in the pool, how it is doing, and what it earned in the last 24 hours."""
 
+    chosen = settings_or_complain()
+
     async def work() -> Sequence[ProviderStanding]:
-        async with office(settings_or_complain()) as desk:
+        async with office(chosen) as desk:
             return await desk.providers.standing()
 
     table = Table("name", "tier", "weight", "limits", "models", "health")
     for column in ("calls 24 h", "charged USD", "cost USD", "margin USD"):
         table.add_column(column, justify="right", no_wrap=True)
     for standing in asyncio.run(work()):
-        table.add_row(*map(Text, _line(standing)))
+        table.add_row(*map(Text, _line(standing, private_allowed=chosen.private_providers)))
     show(table)
 
 
 @provider_app.command("set")
-def set_form(name: Name, rejects: Rejects = None, api_version: ApiVersion = None) -> None:
-    """Set what it does not take (all of it: --rejects none takes everything), or its version of the interface."""
-    refused = None if rejects is None else [parameter for parameter in rejects if parameter != "none"]
-    try:
-        check_rejects(refused or ())
-        check_api_version(api_version)
-    except BadDescription as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+def set_form(name: Name, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None) -> None:
+    """Set what it does not take (all of it: --rejects none takes everything), what it takes beside the parameters that
+    are listed (all of it: --passes none for nothing), or its version of the interface."""
+    given = ProviderForm(rejects=_all_of(rejects), passes=_all_of(passes), api_version=api_version)
 
     async def work() -> None:
         async with office(settings_or_complain()) as desk:
-            given = None if refused is None else frozenset(refused)
-            await desk.providers.set_form(name, rejects=given, api_version=api_version, actor=desk.actor)
+            if given.passes:
+                check_passes(sorted(given.passes), (await desk.providers.find(name)).vendor)
+            await desk.providers.set_form(name, given, actor=desk.actor)
 
-    asyncio.run(work())
+    try:
+        check_rejects(given.rejects or ())
+        check_api_version(api_version)
+        asyncio.run(work())
+    except BadDescription as problem:
+        complain(str(problem))
+        raise typer.Exit(1) from None
     say(f"provider account {name} is set")
 
 
@@ -198,6 +214,11 @@ async def _test(name: str, model: str | None) -> bool:
         return any(works)
 
 
+def _all_of(names: Sequence[str] | None) -> frozenset[str] | None:
+    """What is given anew as a whole, with a word for nothing."""
+    return None if names is None else frozenset(names) - {"none"}
+
+
 def _set_state(name: str, state: ProviderState, word: str) -> None:
     async def work() -> bool:
         async with office(settings_or_complain()) as desk:
@@ -214,14 +235,14 @@ def _key() -> str:
     return secret.strip()
 
 
-def _line(standing: ProviderStanding) -> tuple[str, ...]:
+def _line(standing: ProviderStanding, *, private_allowed: bool) -> tuple[str, ...]:
     return (
         standing.name,
         str(standing.place.tier),
         str(standing.place.weight),
         limits(standing.place),
-        "all" if standing.models is None else str(standing.models),
-        health(standing),
+        models(standing),
+        health(standing, private_allowed=private_allowed),
         str(standing.delivered),
         usd(standing.charged),
         usd(standing.cost),

@@ -22,6 +22,7 @@ class Ending(StrEnum):
     CUT = "cut"
     TIME_LIMIT = "time_limit"
     QUOTA_RAN_OUT = "quota_ran_out"
+    REVOKED = "revoked"
     NODE_STOPPED = "node_stopped"
     REFUSED = "refused"
     OWNER_DIED = "owner_died"

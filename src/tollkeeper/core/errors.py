@@ -3,7 +3,7 @@
     GatewayError
     ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
     │                               InvalidParameter · UnsupportedParameter · CompressedBody · SlowBody ·
-    │                               LoopDetected · ProviderRejected
+    │                               LoopDetected · ProviderRejected · AnswerWouldBeTooLarge · AnswerTooLarge
     ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
     ├── Forbidden             403   IpBanned · AccountDisabled · KeyNotForThisNetwork · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
@@ -96,7 +96,7 @@ class InvalidParameter(BadRequest):
 
 
 class UnsupportedParameter(BadRequest):
-    """A parameter asks for what this model's provider cannot do. Nothing was sent, and nothing was charged."""
+    """A parameter is not listed, or asks for what this model's provider cannot do. Nothing was sent or charged."""
 
     code = "unsupported_parameter"
 
@@ -122,6 +122,22 @@ class LoopDetected(BadRequest):
     """This call was sent by this very service: one of its provider accounts has its own address for a base address."""
 
     code = "loop_detected"
+    counts_as_invalid = False
+
+
+class AnswerWouldBeTooLarge(BadRequest):
+    """The answer could be larger than 64 MB, more than is passed on in one piece. Nothing was sent, and nothing was
+    charged. Ask for fewer choices (n), fewer tokens (max_tokens) or fewer top_logprobs, or stream the answer."""
+
+    code = "answer_would_be_too_large"
+
+
+class AnswerTooLarge(BadRequest):
+    """The provider's answer is larger than what is passed on in one piece, and cannot be shown. The provider has made
+    it, so it was charged as far as it was counted. Ask for less, or stream the answer."""
+
+    code = "answer_too_large"
+    should_retry = False
     counts_as_invalid = False
 
 

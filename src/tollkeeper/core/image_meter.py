@@ -30,6 +30,7 @@ class ImageMeter:
     """Watches one answer, piece by piece: what `Meter` is for chat."""
 
     output_tokens = 0
+    guessed_tokens = 0
     so_far: Usage | None = None
 
     def __init__(self) -> None:
@@ -70,13 +71,14 @@ class ImageMeter:
             return at + 1
         found = _IN_STRING.search(piece, at)
         end = len(piece) if found is None else found.start()
-        if len(string) <= NAME_BYTES_MOST:
-            string += piece[at : min(end, at + NAME_BYTES_MOST)]
+        # Never more than one byte beyond a name, so that it does not matter where the answer was cut.
+        room = NAME_BYTES_MOST + 1 - len(string)
+        string += piece[at : min(end, at + room)]
         if found is None:
             return end
         if found[0] == b"\\":
             self._is_escaped = True
-            if len(string) <= NAME_BYTES_MOST:
+            if end - at < room:
                 string += b"\\"
         else:
             self._end_string(bytes(string))

@@ -13,16 +13,20 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
-from tollkeeper.core.errors import InvalidParameter, MalformedBody
+from tollkeeper.core.errors import InvalidParameter, MalformedBody, UnsupportedParameter
+from tollkeeper.core.large_json import look_through
 
 NAMES_MOST = 256
 # Of strings, in the whole body: some fifty thousand messages or parts of messages.
 QUOTES_MOST = 400_000
-FULLY_READ_BYTES_MOST = 1024 * 1024
+NOT_KNOWN = "only what is known here is passed on, written as the protocol has it; leave it out"
+# A larger body is looked through instead: to build everything that it says could take seconds.
+FULLY_READ_BYTES_MOST = 256 * 1024
 
 # How msgspec says where in a body something is wrong.
 _PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
-_NAME = re.compile(rb'\s*[{,]\s*"(?:[^"\\]|\\.)*"\s*:\s*')
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)` - at `", re.DOTALL)
+_NAME = re.compile(rb'\s*[{,]\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*')
 
 Asked = TypeVar("Asked")
 
@@ -39,11 +43,7 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
         raise MalformedBody("The request body has too many messages or parts. Send fewer.")
     try:
         body.isascii() or str(body, "utf-8")
-        fields = decode_fields(body)
-        for value in fields.values():
-            # Looked at to the last number, unless that would take long.
-            if len(memoryview(value)) <= FULLY_READ_BYTES_MOST:
-                decode(value)
+        fields = _large_fields(body) if len(body) > FULLY_READ_BYTES_MOST else _small_fields(body)
     except NOT_READ:
         raise MalformedBody from None
     if len(fields) > NAMES_MOST:
@@ -55,6 +55,19 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
     return fields
 
 
+def _small_fields(body: bytes) -> dict[str, Raw]:
+    fields = decode_fields(body)
+    for value in fields.values():
+        # To the last number: what stays raw is not looked at closely.
+        decode(value)
+    return fields
+
+
+def _large_fields(body: bytes) -> dict[str, Raw]:
+    look_through(body)
+    return decode_fields(body)
+
+
 def read_asked(body: bytes, decode_asked: Callable[[bytes], Asked], wanted: Callable[[str], str]) -> Asked:
     """What is priced of a body. `wanted`: what to send instead, by the place of what is wrong."""
     try:
@@ -63,6 +76,8 @@ def read_asked(body: bytes, decode_asked: Callable[[bytes], Asked], wanted: Call
         place = _PLACE.search(str(problem))
         if place is None:
             raise MalformedBody from None
+        if unknown := _UNKNOWN.match(str(problem)):
+            raise UnsupportedParameter(f"{place['place']}.{unknown['name']}", NOT_KNOWN) from None
         raise InvalidParameter(place["place"], wanted(place["place"])) from None
     except NOT_READ:
         raise MalformedBody from None

@@ -36,6 +36,8 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     account_disabled: bool
     restricted_until: datetime | None = None
     only_networks: tuple[Network, ...] | None = None
+    # Whether its account has ever had quota that was neither poured nor given as a gift.
+    has_paid: bool = True
 
 
 class Peppers(msgspec.Struct, frozen=True):

@@ -128,9 +128,16 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 def windows_of(
-    caller: KeyRecord, rates: Rates, kind: str, model_id: str = "", *, restricted_percent: int | None = None
+    caller: KeyRecord,
+    rates: Rates,
+    kind: str,
+    model_id: str = "",
+    *,
+    restricted_percent: int | None = None,
+    running_most: int | None = None,
 ) -> Windows:
-    """The windows that a call must pass. `restricted_percent`: what its account has of its standard rate just now."""
+    """The windows that a call must pass. `restricted_percent`: what its account has of its standard rate just now.
+    `running_most`: how many of its calls may be under way, whatever its group says."""
     found = []
     if rates.key_rate is not None:
         found.append(Window(f"{OF_KEY}{caller.key_id}", rates.key_rate))
@@ -146,8 +153,9 @@ def windows_of(
     if kind != LOOKUPS:
         if rates.tokens_per_minute is not None:
             found.append(Window("tokens", rates.tokens_per_minute, measure=Measure.TOKENS))
-        if rates.concurrency is not None:
-            found.append(Window("running", rates.concurrency, measure=Measure.RUNNING))
+        running = min(filter(None, (rates.concurrency, running_most)), default=None)
+        if running is not None:
+            found.append(Window("running", running, measure=Measure.RUNNING))
     return Windows(str(caller.account_id), tuple(found))
 
 

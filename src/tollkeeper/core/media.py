@@ -4,7 +4,7 @@ Rules of this file
 1. An image is priced by its size and quality, speech by the characters of its text, audio by its seconds, begun ones
    whole. A character is a code point.
 2. What is priced is what is sent, and what the catalog does not offer is refused before anything is held.
-3. Every other parameter passes through, unless it would change what the provider charges or how it answers.
+3. Which other parameters pass is for the provider's vendor to say (`vendors/media_fields`).
 """
 
 import math
@@ -20,6 +20,8 @@ from tollkeeper.core.json_fields import encode, read_asked, read_fields
 DEFAULT_SIZE = "1024x1024"
 STANDARD = "standard"
 PROMPT_CHARACTERS_MOST = 32_000
+# How to speak is not charged for, so it is short.
+INSTRUCTIONS_CHARACTERS_MOST = 4_096
 JSON_FORMAT = "json"
 NOTHING = frozenset({b"null", b'""'})
 # What a speech is, by its format; the first is what is made where nothing is asked for.
@@ -44,6 +46,7 @@ WANTED = {
     "voice": "must be the name of a voice",
     "speed": "must be a number",
     "stream_format": "must be a text",
+    "instructions": f"must be a text of at most {INSTRUCTIONS_CHARACTERS_MOST:,} characters",
 }
 
 
@@ -171,6 +174,7 @@ class _AskedSpeech(msgspec.Struct):
     response_format: str | None = None
     speed: float | None = None
     stream_format: str | None = None
+    instructions: str | None = None
 
 
 _decode_image = msgspec.json.Decoder(_AskedImage).decode
@@ -200,6 +204,8 @@ def read_speech(body: bytes) -> SpeechOrder:
     model, text = _required("model", asked.model), _required("input", asked.input)
     if asked.stream_format not in {None, "audio"}:
         raise UnsupportedParameter("stream_format", "speech comes as audio, as it is made")
+    if len(asked.instructions or "") > INSTRUCTIONS_CHARACTERS_MOST:
+        raise InvalidParameter("instructions", WANTED["instructions"])
     return SpeechOrder(
         model=model,
         characters=len(text),

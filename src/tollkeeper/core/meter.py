@@ -3,89 +3,28 @@
 Rules of this file
 1. What a provider reports is kept as reported. What it writes is counted as well, for the case that it does not report.
 2. The content of a stream is counted and let go: a meter's size does not grow with it.
-3. We do not own the vendor's schema: JSON of a form that we do not know passes, uncounted.
+3. Every text of an answer is counted, wherever it stands and whatever the vendor calls it (`core/answer_reading`): a
+   part of an answer that nobody counts would be free. Where much of it has a form that we do not know, the count is a
+   guess, and the meter is `unsure`: then only the provider's own report is exact.
 """
 
-from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from typing import Any
 
-import msgspec
-from msgspec import Raw
-
+from tollkeeper.core.answer_forms import Answer, AnswerTooLong, Choice, Label, NotAnAnswer, ToolCall
+from tollkeeper.core.answer_reading import read_answer, text_of_label, text_of_logprobs, text_seen_again, usage_in
 from tollkeeper.core.chat import CHOICES_MOST
 from tollkeeper.core.prices import Usage
-from tollkeeper.core.tokens import TokenCounter
+from tollkeeper.core.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 
+__all__ = ["AnswerTooLong", "Event", "Meter", "NotAnAnswer"]
 
-class Function(msgspec.Struct):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class ToolCall(msgspec.Struct):
-    function: Function | None = None
-
-
-class Words(msgspec.Struct):
-    """A message, or the next part of one: everything in it that a provider counts as output."""
-
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
-    tool_calls: list[ToolCall] | None = None
-    function_call: Function | None = None
-
-    @property
-    def has_more_than_content(self) -> bool:
-        thoughts = self.reasoning_content or self.reasoning or self.refusal
-        return bool(thoughts or self.tool_calls or self.function_call)
-
-
-class Choice(msgspec.Struct):
-    index: int = 0
-    delta: Words | None = None
-    message: Words | None = None
-    finish_reason: str | None = None
-
-
-class CachedTokens(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class ReportedUsage(msgspec.Struct):
-    prompt_tokens: int
-    completion_tokens: int
-    prompt_tokens_details: CachedTokens | None = None
-
-
-class Answer(msgspec.Struct):
-    """A whole answer, or one chunk of it."""
-
-    choices: list[Choice] | None = None
-    usage: ReportedUsage | None = None
-    error: Any = None
-    # Not of the protocol: what a translator tells us on the way of a vendor that reports early.
-    usage_so_far: ReportedUsage | None = None
-
-
-class StrangeChoice(msgspec.Struct):
-    """Of one whose words have a form that we do not know: whether it ended."""
-
-    index: int = 0
-    finish_reason: str | None = None
-
-
-class StrangeAnswer(msgspec.Struct):
-    """One in which something has a form that we do not know."""
-
-    choices: Raw = Raw(b"null")
-    usage: Raw = Raw(b"null")
-    error: Any = None
-
-
-UNREADABLE = ReportedUsage(-1, -1)
+# So much text of unknown form, beside an eighth of what is known, may be a vendor's remark about each chunk.
+UNSURE_CHARACTERS = 64
+UNSURE_PART = 8
+# Of one event, or of one answer that came whole, so much is counted: what takes longer would keep other calls waiting.
+EXACT_CHARACTERS_MOST = 65_536
+# Calls of tools in one answer whose ids are known for ids.
+CALLS_MOST = 256
 
 
 class Event(Enum):
@@ -100,22 +39,30 @@ class Event(Enum):
     MALFORMED = auto()
 
 
-decode_known = msgspec.json.Decoder(Answer).decode
-decode_strange = msgspec.json.Decoder(StrangeAnswer).decode
-decode_choices: Callable[[Raw], list[Choice] | None] = msgspec.json.Decoder(list[Choice] | None).decode
-decode_strange_choices = msgspec.json.Decoder(list[StrangeChoice]).decode
-decode_usage: Callable[[Raw], ReportedUsage | None] = msgspec.json.Decoder(ReportedUsage | None).decode
-NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-class NotAnAnswer(ValueError):
-    """A body that should be a whole answer, and is none."""
-
-
 class Meter:
     """Watches one answer of so many choices: event by event, or whole."""
 
-    __slots__ = ("_choices", "_counters", "_finished", "_said_done", "_unwatched", "characters", "reported", "so_far")
+    __slots__ = (
+        "_calls",
+        "_choices",
+        "_counters",
+        "_estimated_tokens",
+        "_exact_characters",
+        "_finished",
+        "_label",
+        "_remark",
+        "_rest_tokens",
+        "_said_done",
+        "_strange",
+        "_strange_characters",
+        "_told_characters",
+        "_unheard_characters",
+        "_unwatched",
+        "characters",
+        "is_translated",
+        "reported",
+        "so_far",
+    )
 
     def __init__(self, choices: int = 1) -> None:
         self._choices = choices
@@ -123,17 +70,39 @@ class Meter:
         self._counters: dict[int, TokenCounter] = {}
         self._finished: set[int] = set()
         self._unwatched: list[Choice] = []
+        self._strange = TokenCounter()
+        self._strange_characters = 0
+        self._estimated_tokens = 0
+        # How many characters of this event may still be counted, and what the others come to, about.
+        self._exact_characters = EXACT_CHARACTERS_MOST
+        self._rest_tokens = 0
+        # The ids and names of calls of tools, by choice and their own index.
+        self._calls: dict[tuple[int, int], tuple[str, str]] = {}
+        self._label: Label | None = None
+        # What stood beside the choices of the last chunk: the same again says nothing new.
+        self._remark = ""
+        # By choice, how long the longest message is that stood beside a delta.
+        self._told_characters: dict[int, int] = {}
         self.reported: Usage | None = None
         # What was reported on the way, by a provider that does: its input is right, its output is not yet.
         self.so_far: Usage | None = None
         # Of output so far.
         self.characters = 0
+        # Whether we have translated the answer, and whatever stands in it was put there by us.
+        self.is_translated = False
+        self._unheard_characters = 0
 
     @property
     def output_tokens(self) -> int:
         while self._unwatched:
             self._watch(self._unwatched.pop())
-        return sum(counter.total for counter in self._counters.values())
+        counted_tokens = sum(counter.total for counter in self._counters.values())
+        return self.guessed_tokens + counted_tokens + self._rest_tokens
+
+    @property
+    def guessed_tokens(self) -> int:
+        """Of these, those of text whose form we do not know, or that could not be read."""
+        return self._estimated_tokens + self._strange.total
 
     @property
     def finished(self) -> bool:
@@ -141,101 +110,139 @@ class Meter:
         wanted = 1 if self._said_done else self._choices
         return len(self._finished) >= wanted and self._finished >= self._counters.keys()
 
+    @property
+    def unsure(self) -> bool:
+        """Whether so much has a form that we do not know that its count is no more than a guess."""
+        return self._strange_characters > UNSURE_CHARACTERS + self.characters // UNSURE_PART
+
     def read_event(self, data: bytes) -> Event:
         """Watch the next event of a streamed answer."""
         if data == b"[DONE]":
             self._said_done = True
             return Event.DONE
         try:
-            answer = _decode(data)
+            answer = read_answer(data)
         except NotAnAnswer:
             return Event.MALFORMED
         if answer.error is not None:
             return Event.ERROR
-        for choice in answer.choices or ():
-            self._watch(choice)
+        return self._read_chunk(answer)
+
+    def _read_chunk(self, answer: Answer) -> Event:
+        self._exact_characters = EXACT_CHARACTERS_MOST
+        choices = answer.choices
+        if choices:
+            for choice in choices:
+                self._watch(choice)
         if answer.usage is not None:
-            self.reported = _usage_in(answer.usage) or self.reported
-            return Event.PASSES if answer.choices else Event.USAGE
-        if answer.choices or answer.choices is None:
-            return Event.PASSES
-        if answer.usage_so_far is not None:
-            self.so_far = _usage_in(answer.usage_so_far)
-        return Event.ASIDE
+            self.reported = usage_in(answer.usage) or self.reported
+            if not choices:
+                return Event.USAGE
+        elif choices is not None and not choices:
+            self.so_far = usage_in(answer.usage_so_far) or self.so_far
+            return Event.ASIDE
+        if answer.strange_text and answer.strange_text != self._remark:
+            self._count_strange(answer.strange_text)
+        self._remark = answer.strange_text
+        if answer.label != self._label:
+            self._relabel(answer.label)
+        return Event.PASSES
+
+    def _relabel(self, label: Label) -> None:
+        """What stands on every chunk alike is no output; what changes from chunk to chunk may be."""
+        before = self._label
+        if before is not None:
+            self._count_strange(text_of_label(label, before))
+            label = tuple(now or then for now, then in zip(label, before, strict=True))
+        self._label = label
 
     def read_whole(self, body: bytes) -> None:
         """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
-        answer = _decode(body)
+        answer = read_answer(body)
         if answer.error is not None or answer.choices is None:
             raise NotAnAnswer
-        self.reported = _usage_in(answer.usage)
+        self.reported = usage_in(answer.usage)
         self._unwatched = answer.choices
+        if answer.strange_text:
+            self._unwatched.append(Choice(index=CHOICES_MOST, strange_text=answer.strange_text))
+
+    def note_unheard(self, characters: int) -> None:
+        """A vendor has said so much in all that was left out when it was translated."""
+        more = characters - self._unheard_characters
+        if more > 0:
+            self._unheard_characters = characters
+            self._strange_characters += more
+            self.estimate(more)
+
+    def estimate(self, size_bytes: int) -> None:
+        """So much came that could not be read: its tokens can only be estimated."""
+        self._estimated_tokens += -(-size_bytes // CHARACTERS_PER_TOKEN)
+        self.characters += size_bytes
 
     def _watch(self, choice: Choice) -> None:
         # Choices that nobody could have asked for are counted as one.
         index = choice.index if 0 <= choice.index < CHOICES_MOST else CHOICES_MOST
+        counter = self._counter(index)
+        if choice.finish_reason:
+            self._finished.add(index)
+        text = choice.text
+        words = choice.delta or choice.message
+        if words is not None and words.is_unusual:
+            text += self._read_unusual(index, choice)
+        if text:
+            self.characters += len(text)
+            counter.feed(self._bounded(text))
+        strange = choice.strange_text or ("" if text else text_of_logprobs(choice))
+        if choice.delta is not None and choice.message is not None:
+            strange += self._beyond(index, text, choice.message.text)
+        if strange:
+            self._count_strange(strange)
+
+    def _beyond(self, index: int, text: str, told: str) -> str:
+        """What a whole message beside a delta tells that has not been said before."""
+        new = told[self._told_characters.get(index, 0) :]
+        self._told_characters[index] = max(self._told_characters.get(index, 0), len(told))
+        return new[len(text) :]
+
+    def _read_unusual(self, index: int, choice: Choice) -> str:
+        """The text of calls of tools. What a vendor wants to see again may be output, but for thoughts that we have put
+        together from parts: those were counted."""
+        strange = text_seen_again(choice, thoughts=not self.is_translated)
+        if strange:
+            self._count_strange(strange)
+        each = [words.calls for words in (choice.delta, choice.message) if words is not None]
+        return "".join(self._text_of(index, at, call) for calls in each for at, call in enumerate(calls))
+
+    def _text_of(self, index: int, at: int, call: ToolCall) -> str:
+        """A call of a tool has one id and one name, at its beginning or on each of its parts. Others are texts."""
+        place, label = (index, at if call.index is None else call.index), (call.id or "", call.name)
+        known = self._calls.get(place)
+        if known is None and len(self._calls) < CALLS_MOST:
+            self._calls[place] = label
+            return call.name + call.text
+        known = known or ("", "")
+        if label[0] and label[0] != known[0]:
+            self._count_strange(label[0])
+        return call.text if label[1] == known[1] else label[1] + call.text
+
+    def _bounded(self, text: str) -> str:
+        """As much of a text as may be counted now. The rest is estimated."""
+        left, size = self._exact_characters, len(text)
+        self._exact_characters = left - size
+        if size <= left:
+            return text
+        exact = text[: max(0, left)]
+        self._rest_tokens += -(-(size - len(exact)) // CHARACTERS_PER_TOKEN)
+        return exact
+
+    def _count_strange(self, text: str) -> None:
+        """Text of a form that we do not know."""
+        self._strange.feed(self._bounded(text))
+        self.characters += len(text)
+        self._strange_characters += len(text)
+
+    def _counter(self, index: int) -> TokenCounter:
         counter = self._counters.get(index)
         if counter is None:
             counter = self._counters[index] = TokenCounter()
-        if choice.finish_reason is not None:
-            self._finished.add(index)
-        words = choice.delta or choice.message
-        if words is None:
-            return
-        text = words.content or ""
-        if words.has_more_than_content:
-            text += "".join(_unusual_texts(words))
-        if text:
-            counter.feed(text)
-            self.characters += len(text)
-
-
-def _usage_in(usage: ReportedUsage | None) -> Usage | None:
-    if usage is None or usage is UNREADABLE:
-        return None
-    details = usage.prompt_tokens_details
-    cached_tokens = (details.cached_tokens or 0) if details is not None else 0
-    return Usage(usage.prompt_tokens, usage.completion_tokens, cached_tokens)
-
-
-def _unusual_texts(words: Words) -> Iterator[str]:
-    # Two names for the same thoughts: some providers send both.
-    yield words.reasoning_content or words.reasoning or ""
-    yield words.refusal or ""
-    functions = [call.function for call in words.tool_calls or ()]
-    for function in (*functions, words.function_call):
-        if function is not None:
-            yield (function.name or "") + (function.arguments or "")
-
-
-def _decode(text: bytes) -> Answer:
-    try:
-        return decode_known(text)
-    except msgspec.ValidationError:
-        pass
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise NotAnAnswer from None
-    try:
-        strange = decode_strange(text)
-    except NOT_READ:
-        raise NotAnAnswer from None
-    return Answer(_choices(strange.choices), _usage(strange.usage), strange.error)
-
-
-def _choices(strange: Raw) -> list[Choice] | None:
-    try:
-        return decode_choices(strange)
-    except NOT_READ:
-        pass
-    try:
-        known = decode_strange_choices(strange)
-    except NOT_READ:
-        return [Choice()]
-    return [Choice(index=choice.index, finish_reason=choice.finish_reason) for choice in known]
-
-
-def _usage(strange: Raw) -> ReportedUsage | None:
-    try:
-        return decode_usage(strange)
-    except NOT_READ:
-        return UNREADABLE
+        return counter

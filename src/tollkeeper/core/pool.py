@@ -15,6 +15,9 @@ import msgspec
 # Two accounts whose burdens differ by less are as good as each other: their weights decide.
 ALIKE = 1.25
 DRAWS = 6
+# Retries that may come before they are earned, and customers whose retries are counted.
+RESERVE = 50.0
+BUDGETS_MOST = 1_024
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +85,7 @@ def _draw_two(tier: Tier, may_take: Callable[[int, Place], bool], chance: Callab
 class RetryBudget:
     """Retries may be a tenth of calls: when everything fails, trying again makes it worse."""
 
-    def __init__(self, *, part: float = 0.1, reserve: float = 50.0) -> None:
+    def __init__(self, *, part: float = 0.1, reserve: float = RESERVE) -> None:
         self._part = part
         self._reserve = reserve
         self._left = reserve
@@ -95,3 +98,28 @@ class RetryBudget:
             return False
         self._left -= 1
         return True
+
+
+class RetryBudgets:
+    """A budget of all calls, and one of each customer's: whoever makes calls fail uses up half of the reserve at
+    most, and the rest is there for others."""
+
+    def __init__(self) -> None:
+        self._all = RetryBudget(reserve=RESERVE)
+        self._of: dict[int, RetryBudget] = {}
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def earn(self, *, by: int) -> None:
+        self._all.earn()
+        if self._of and (own := self._of.get(by)) is not None:
+            own.earn()
+
+    def spend(self, *, by: int) -> bool:
+        own = self._of.get(by)
+        if own is None:
+            if len(self._of) >= BUDGETS_MOST:
+                del self._of[next(iter(self._of))]
+            own = self._of[by] = RetryBudget(reserve=RESERVE / 2)
+        return own.spend() and self._all.spend()

@@ -60,6 +60,7 @@ ENDINGS = {
     Ending.UPSTREAM_BROKE: "The provider broke off in the middle; what was delivered until then is charged.",
     Ending.CLIENT_LEFT: "The caller hung up before the end.",
     Ending.CUT: "The call was cut at the main address's time limit and went on without its caller.",
+    Ending.REVOKED: "Its key was revoked, or its account disabled, while the answer was on its way, which ended there.",
     Ending.TIME_LIMIT: "The call ran for as long as a call may, and was ended.",
     Ending.QUOTA_RAN_OUT: "The quota ran out in the middle of the answer.",
     Ending.NODE_STOPPED: "The node that served the call was stopped before the answer's end.",

@@ -46,7 +46,31 @@ class Telling(Protocol):
         """An event that says nothing at length: what stands before the padding, and after it."""
 
 
-class Dialect(Protocol):
+class Wording(Protocol):
+    """How a vendor words an answer, whole or streamed, and an error."""
+
+    @property
+    def line_end(self) -> bytes:
+        """Between the lines of a stream."""
+
+    def own_fields(self, request_id: bytes) -> bytes:
+        """The headers that every answer of this vendor has."""
+
+    def error(self, problem: Problem, request_id: bytes) -> bytes: ...
+
+    def error_fields(self, problem: Problem) -> tuple[bytes, ...]:
+        """The headers of an error."""
+
+    def error_event(self, scene: Scene) -> Event:
+        """The error that ends a stream."""
+
+    def whole(self, scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
+        """The whole answer as one JSON object, part by part."""
+
+    def telling(self, scene: Scene) -> Telling: ...
+
+
+class Dialect(Wording, Protocol):
     """One vendor's wire format."""
 
     @property
@@ -57,15 +81,8 @@ class Dialect(Protocol):
         """How the ids of answers begin."""
 
     @property
-    def line_end(self) -> bytes:
-        """Between the lines of a stream."""
-
-    @property
     def input_is_a_sum(self) -> bool:
         """Whether cached and cache-written tokens are told beside the others, and not among them."""
-
-    def own_fields(self, request_id: bytes) -> bytes:
-        """The headers that every answer of this vendor has."""
 
     def check(self, request: Request, key: str | None) -> None:
         """Raise Refused for a wrong key (None: every key is right) or wrong headers."""
@@ -75,17 +92,4 @@ class Dialect(Protocol):
     def read(self, request: Request) -> Asked:
         """Raise Refused for an order that the vendor would not take."""
 
-    def error(self, problem: Problem, request_id: bytes) -> bytes: ...
-
-    def error_fields(self, problem: Problem) -> tuple[bytes, ...]:
-        """The headers of an error."""
-
-    def error_event(self, scene: Scene) -> Event:
-        """The error that ends a stream."""
-
     def models(self, created: int) -> bytes: ...
-
-    def whole(self, scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
-        """The whole answer as one JSON object, part by part."""
-
-    def telling(self, scene: Scene) -> Telling: ...

@@ -9,9 +9,13 @@ and succeeds there. Text in double brackets that is not made of `name=value` is 
 
 import re
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+from tollkeeper.demo.hostile.directions import NAMES as HOSTILE_NAMES
+from tollkeeper.demo.hostile.directions import Hostile, range_problem
 
 _BLOCK = re.compile(r"\[\[\s*(\w+=(?:\"[^\"]*\"|[^\s\"\]]+)(?:\s+\w+=(?:\"[^\"]*\"|[^\s\"\]]+))*)\s*\]\]")
 _PAIR = re.compile(r"(\w+)=(?:\"([^\"]*)\"|(\S+))")
@@ -23,61 +27,71 @@ UsageSaid = Literal["right", "no", "absurd", "negative", "zero", "huge", "twice"
 
 
 class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One call's directions, in every format alike.
+    """One call's directions, in every format alike; the reference page of directions is made from this table.
 
     `*_at=K` means after K content chunks (0: after the headers, before any event); thoughts that are shown are content.
     Content chunks of other calls than chat are whole images, chunks of sound, runs of words.
     """
 
-    # What is said, and how fast: tokens are words of a transcript and of a revised prompt, too.
-    tokens: int = 16
-    per_chunk: int = 1
-    delay_ms: float = 0
-    first_chunk_ms: float = 0
-    chunk_ms: float = 0
-    echo: bool = False
-    # In each content chunk, beside the content, when it was sent: `sent_ns`, by this machine's monotonic clock.
-    stamped: bool = False
-    # Images, whatever was asked for; bytes of each image's base64, or of a sound.
-    images: int | None = None
-    bytes: int | None = None
-    # Tokens of thoughts before it; without: as the caller's request has it.
-    thinking: int | None = None
-    # An answer that is withheld: after its words, or (where a vendor does that) before any.
-    safety: bool = False
-    blocked: bool = False
+    # What is said, and how fast.
+    tokens: Annotated[int, Meta(description="Output tokens; words of a transcript and of a revised prompt, too.")] = 16
+    per_chunk: Annotated[int, Meta(description="Tokens in each content chunk.")] = 1
+    delay_ms: Annotated[float, Meta(description="The wait before the headers.")] = 0
+    first_chunk_ms: Annotated[float, Meta(description="The wait between the headers and the first event.")] = 0
+    chunk_ms: Annotated[float, Meta(description="The wait between content chunks.")] = 0
+    echo: Annotated[bool, Meta(description="Say what the caller said, without its directions.")] = False
+    stamped: Annotated[
+        bool, Meta(description="Each content chunk of a stream has `sent_ns`: when, by the machine's monotonic clock.")
+    ] = False
+    timeline: Annotated[
+        bool, Meta(description="The truth has `made_at`: pairs of monotonic seconds and the tokens sent by then.")
+    ] = False
+    images: Annotated[int | None, Meta(description="How many images, whatever was asked for.")] = None
+    bytes: Annotated[
+        int | None, Meta(description="Bytes of each image's base64, or of a sound; of hostile endless things, too.")
+    ] = None
+    thinking: Annotated[
+        int | None, Meta(description="Tokens of thoughts before the answer; without it, as the request has it.")
+    ] = None
+    safety: Annotated[bool, Meta(description="The answer is withheld after its words.")] = False
+    blocked: Annotated[bool, Meta(description="The answer is withheld before any word, where a vendor does that.")] = (
+        False
+    )
     # What is said about it.
-    usage: UsageSaid = "right"
-    cached: int = 0
-    cache_write: int = 0
+    usage: Annotated[UsageSaid, Meta(description="What the usage says, or how often.")] = "right"
+    cached: Annotated[int, Meta(description="Input tokens that came from the cache.")] = 0
+    cache_write: Annotated[int, Meta(description="Input tokens that were written to the cache.")] = 0
     # An answer that is no answer.
-    status: int = 200
-    status_text: str | None = None
-    error_type: str | None = None
-    error_code: str | None = None
-    retry_after: int | None = None
-    redirect: str | None = None
-    json_garbage: bool = False
-    gzip_bomb: int = 0
+    status: Annotated[int, Meta(description="An error with this status instead of an answer.")] = 200
+    status_text: Annotated[str | None, Meta(description="The message of the error.")] = None
+    error_type: Annotated[str | None, Meta(description="The type of the error.")] = None
+    error_code: Annotated[str | None, Meta(description="The code of the error.")] = None
+    retry_after: Annotated[int | None, Meta(description="Seconds in the error's `retry-after`.")] = None
+    redirect: Annotated[str | None, Meta(description="Redirect to this address, with status 302.")] = None
+    json_garbage: Annotated[bool, Meta(description="HTML where JSON should be.")] = False
+    gzip_bomb: Annotated[int, Meta(description="A body that gzip unpacks to this many bytes.")] = 0
     # A stream or body that ends badly.
-    error_at: int | None = None
-    cut_at: int | None = None
-    half_close_at: int | None = None
-    stall_at: int | None = None
-    no_done: bool = False
-    no_finish: bool = False
-    wrong_length: bool = False
-    # An early end of images comes before the end of one, and not between two.
-    midway: bool = False
+    error_at: Annotated[int | None, Meta(description="An error event ends the stream.")] = None
+    cut_at: Annotated[int | None, Meta(description="The connection is reset.")] = None
+    half_close_at: Annotated[int | None, Meta(description="The provider closes its side of the connection.")] = None
+    stall_at: Annotated[int | None, Meta(description="Nothing more comes, until the caller goes.")] = None
+    no_done: Annotated[bool, Meta(description="The stream ends without its last mark.")] = False
+    no_finish: Annotated[bool, Meta(description="The stream ends without a finish reason and usage.")] = False
+    wrong_length: Annotated[bool, Meta(description="The length promises more than comes.")] = False
+    midway: Annotated[bool, Meta(description="An early end of images comes in one, and not between two.")] = False
     # Events that are hard to read.
-    drip: bool = False
-    malformed_at: int | None = None
-    comment: bool = False
-    crlf: bool = False
-    long_line: int = 0
+    drip: Annotated[bool, Meta(description="Every byte comes alone.")] = False
+    malformed_at: Annotated[int | None, Meta(description="An event whose JSON breaks off.")] = None
+    comment: Annotated[bool, Meta(description="A comment line before each event.")] = False
+    crlf: Annotated[bool, Meta(description="Lines of a stream end in CR LF.")] = False
+    long_line: Annotated[int, Meta(description="One event of this many bytes before the content.")] = 0
+    # Those of a malicious provider, which are a table of their own.
+    hostile: Hostile | None = None
 
     @property
     def refuses(self) -> bool:
+        if self.hostile is not None and self.hostile.refuses:
+            return True
         return self.status != 200 or self.redirect is not None
 
     @property
@@ -88,7 +102,11 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def is_uneventful(self) -> bool:
         """Whether the content is told in one breath and nothing happens meanwhile."""
         odd = self.chunk_ms or self.stamped or self.drip or self.comment or self.crlf or self.stops_early
-        return not odd and self.error_at is None and self.malformed_at is None
+        return not odd and self.error_at is None and self.malformed_at is None and self.hostile is None
+
+    @property
+    def ignores_cap(self) -> bool:
+        return self.hostile is not None and self.hostile.ignore_cap
 
     @property
     def stops_early(self) -> bool:
@@ -99,11 +117,11 @@ class BadDirection(ValueError):
     """A direction that does not exist, or has a value it cannot have; the message names it."""
 
 
-def read_directions(text: str, defaults: Directions, name: str = "") -> Directions:
+def read_directions(text: str, defaults: Directions, name: str = "", *, takes_hostile: bool = False) -> Directions:
     """The directions in `text` on top of the defaults."""
     if "[[" not in text:
         return defaults
-    return _read(tuple(_BLOCK.findall(text)), defaults, name)
+    return _read(tuple(_BLOCK.findall(text)), defaults, name, takes_hostile)
 
 
 def without_directions(text: str) -> str:
@@ -111,20 +129,32 @@ def without_directions(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _read(blocks: tuple[str, ...], defaults: Directions, name: str) -> Directions:
+def _read(blocks: tuple[str, ...], defaults: Directions, name: str, takes_hostile: bool) -> Directions:
     given: dict[str, object] = {}
     for block in blocks:
         pairs = {key: quoted or plain for key, quoted, plain in _PAIR.findall(block)}
         if pairs.pop("only", name) == name:
             given |= pairs
+    hostile = {key: given.pop(key) for key in sorted(HOSTILE_NAMES & given.keys())}
+    if hostile and not takes_hostile:
+        raise BadDirection(f"'{next(iter(hostile))}' is hostile. Start the demo provider with --hostile to allow it")
     try:
         chosen = msgspec.convert(msgspec.structs.asdict(defaults) | given, Directions, strict=False)
+        if hostile:
+            chosen = msgspec.structs.replace(chosen, hostile=msgspec.convert(hostile, Hostile, strict=False))
     except msgspec.ValidationError as problem:
         raise BadDirection(str(problem)) from None
-    if not (0 <= chosen.tokens <= TOKENS_MOST and chosen.per_chunk >= 1 and 200 <= chosen.status <= 599):
-        raise BadDirection(f"tokens are 0 to {TOKENS_MOST}, per_chunk is 1 or more, status 200 to 599")
-    if not (0 <= (chosen.thinking or 0) <= TOKENS_MOST and chosen.cached >= 0 and chosen.cache_write >= 0):
-        raise BadDirection(f"thinking is 0 to {TOKENS_MOST}, cached and cache_write are 0 or more")
-    if not (0 <= (chosen.images or 0) <= IMAGES_MOST and (chosen.bytes or 0) >= 0):
-        raise BadDirection(f"images are 0 to {IMAGES_MOST}, bytes are 0 or more")
+    if (wrong := _range_problem(chosen)) is not None:
+        raise BadDirection(wrong)
     return chosen
+
+
+def _range_problem(chosen: Directions) -> str | None:
+    """What is wrong with the numbers, if anything is."""
+    if not (0 <= chosen.tokens <= TOKENS_MOST and chosen.per_chunk >= 1 and 200 <= chosen.status <= 599):
+        return f"tokens are 0 to {TOKENS_MOST}, per_chunk is 1 or more, status 200 to 599"
+    if not (0 <= (chosen.thinking or 0) <= TOKENS_MOST and chosen.cached >= 0 and chosen.cache_write >= 0):
+        return f"thinking is 0 to {TOKENS_MOST}, cached and cache_write are 0 or more"
+    if not (0 <= (chosen.images or 0) <= IMAGES_MOST and (chosen.bytes or 0) >= 0):
+        return f"images are 0 to {IMAGES_MOST}, bytes are 0 or more"
+    return None if chosen.hostile is None else range_problem(chosen.hostile)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tollkeeper.demo import frames
 from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
-from tollkeeper.demo.dialect import Dialect, Event, Passage, Telling
+from tollkeeper.demo.dialect import Event, Passage, Telling, Wording
 from tollkeeper.demo.scene import Scene
 
 PADDING_BLOCK = b"x" * 65_536
@@ -25,7 +25,7 @@ class Burst(NamedTuple):
 class Frame:
     """What stands around the data of an event."""
 
-    def __init__(self, dialect: Dialect, scene: Scene) -> None:
+    def __init__(self, dialect: Wording, scene: Scene) -> None:
         self._line_end = b"\r\n" if scene.directions.crlf else dialect.line_end
         self._comment = b": still here" + self._line_end * 2 if scene.directions.comment else b""
         self.after = self._line_end * 2
@@ -37,17 +37,17 @@ class Frame:
         return Send(self.before(event.name) + event.data + self.after, event.tokens)
 
 
-def streamed(dialect: Dialect, scene: Scene) -> Iterator[Act]:
+def streamed(dialect: Wording, scene: Scene) -> Iterator[Act]:
     """The acts of a streamed answer, from its head to its end."""
     yield Begin(200, frames.stream_head(dialect.own_fields(scene.request_id)))
     if scene.directions.first_chunk_ms:
         yield Pause(scene.directions.first_chunk_ms / 1_000)
     ending = End("finished")
-    for act in _events(dialect, scene):
+    for act in events_of(dialect, scene):
         if isinstance(act, Burst):
             yield Send(frames.chunks(act.events), act.tokens)
         elif isinstance(act, Send):
-            yield from _framed(act, drip=scene.directions.drip)
+            yield from framed(act, drip=scene.directions.drip)
         elif isinstance(act, End):
             ending = act
             break
@@ -57,7 +57,7 @@ def streamed(dialect: Dialect, scene: Scene) -> Iterator[Act]:
     yield ending
 
 
-def _framed(event: Send, *, drip: bool) -> Iterator[Act]:
+def framed(event: Send, *, drip: bool) -> Iterator[Act]:
     if not drip:
         yield Send(frames.chunk(event.data), event.tokens)
         return
@@ -67,7 +67,7 @@ def _framed(event: Send, *, drip: bool) -> Iterator[Act]:
         yield Pause(0)
 
 
-def _events(dialect: Dialect, scene: Scene) -> Iterator[Act | Burst]:
+def events_of(dialect: Wording, scene: Scene) -> Iterator[Act | Burst]:
     """Events without their HTTP frame."""
     chosen, telling, frame = scene.directions, dialect.telling(scene), Frame(dialect, scene)
     mishaps = Mishaps(dialect, scene, telling, frame)
@@ -133,7 +133,7 @@ def _stamped(closing: bytes) -> bytes:
 class Mishaps:
     """What happens to a stream, and after how many content chunks; what is put past the end happens at the end."""
 
-    def __init__(self, dialect: Dialect, scene: Scene, telling: Telling, frame: Frame) -> None:
+    def __init__(self, dialect: Wording, scene: Scene, telling: Telling, frame: Frame) -> None:
         self._dialect = dialect
         self._scene = scene
         self._telling = telling

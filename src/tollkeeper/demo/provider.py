@@ -11,6 +11,7 @@ from tollkeeper.demo.acts import Act
 from tollkeeper.demo.dialect import Dialect
 from tollkeeper.demo.dialects.azure import IMAGE_EXTRAS, deployment_in
 from tollkeeper.demo.directions import BadDirection, Directions, read_directions
+from tollkeeper.demo.hostile.script import hostile_media_script, hostile_script, hostile_speech
 from tollkeeper.demo.media.answer import Setting
 from tollkeeper.demo.media.kinds import READINGS, Kind, names_of
 from tollkeeper.demo.media.script import media_script
@@ -39,12 +40,14 @@ class Provider:
         name: str = "",
         defaults: Directions | None = None,
         storm: Storm = CALM,
+        hostile: bool = False,
     ) -> None:
         self.connections: set[Connection] = set()
         self.storm = storm
         self._truth = truth
         self._key = key
         self._name = name
+        self._takes_hostile = hostile
         self._defaults = defaults or Directions()
         self._numbers = itertools.count(1)
         self._prefix = secrets.token_hex(8)
@@ -82,11 +85,15 @@ class Provider:
         self._weather()
         text = order.last_user_text()
         directions = self._directions(text)
-        speech = speech_for(order, text, directions)
+        if directions.timeline:
+            line.made_at = []
+        speech, choices, hostile = speech_for(order, text, directions), order.choices, directions.hostile
+        if hostile is not None:
+            speech, choices = hostile_speech(speech, hostile, request), choices + hostile.extra_choices
         # Whoever is refused is charged nothing.
         if not directions.refuses:
             line.input_tokens, line.cached_tokens = count_input(order), directions.cached
-            line.thinking_tokens = speech.thinking_tokens * order.choices
+            line.thinking_tokens = speech.thinking_tokens * choices
             if dialect.input_is_a_sum:
                 _note_what_the_cache_took(line, directions)
         answer_id = f"{dialect.id_start}{self._prefix}{next(self._numbers):013x}".encode()
@@ -95,17 +102,19 @@ class Provider:
             heading=Heading(answer_id, int(line.received_at), escape(order.model)),
             directions=directions,
             speech=speech,
-            choices=order.choices,
+            choices=choices,
             figures=Figures(
                 line.input_tokens,
                 line.cached_tokens,
-                speech.tokens * order.choices,
+                speech.tokens * choices,
                 line.cache_write_tokens,
                 line.thinking_tokens,
             ),
             streamed=line.stream,
-            wants_usage=order.wants_usage,
+            wants_usage=order.wants_usage or (hostile is not None and hostile.usage_unasked),
         )
+        if hostile is not None:
+            return hostile_script(dialect, scene, hostile, request)
         return script_of(dialect, scene)
 
     def _media(self, kind: Kind, dialect: Dialect, request: Request, line: TruthLine) -> Iterator[Act]:
@@ -122,6 +131,8 @@ class Provider:
         if not directions.refuses:
             line.characters = order.characters
         extras = IMAGE_EXTRAS if dialect.vendor == "azure" else b""
+        if directions.hostile is not None:
+            return hostile_media_script(dialect, line.request_id.encode("latin-1"), directions, request)
         setting = Setting(directions, int(line.received_at), line.request_id, extras)
         return media_script(dialect, line.request_id.encode("latin-1"), directions, order.answer(setting))
 
@@ -131,7 +142,7 @@ class Provider:
 
     def _directions(self, text: str) -> Directions:
         try:
-            return read_directions(text, self._defaults, self._name)
+            return read_directions(text, self._defaults, self._name, takes_hostile=self._takes_hostile)
         except BadDirection as problem:
             raise Refused(Problem(400, f"Stage direction: {problem}", code="bad_direction")) from None
 

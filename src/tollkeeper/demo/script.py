@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tollkeeper.demo import frames
 from tollkeeper.demo.acts import Act, Begin, End, Pause, Send
-from tollkeeper.demo.dialect import Dialect
+from tollkeeper.demo.dialect import Wording
 from tollkeeper.demo.directions import Directions
 from tollkeeper.demo.events import streamed
 from tollkeeper.demo.problem import Problem
@@ -18,7 +18,7 @@ PADDING_BLOCK = b" " * 65_536
 MISSING_BYTES = 100
 
 
-def script_of(dialect: Dialect, scene: Scene) -> Iterator[Act]:
+def script_of(dialect: Wording, scene: Scene) -> Iterator[Act]:
     """What is done for this call."""
     chosen = scene.directions
     if chosen.delay_ms:
@@ -37,7 +37,7 @@ def script_of(dialect: Dialect, scene: Scene) -> Iterator[Act]:
         yield from _whole(dialect, scene)
 
 
-def no_answer(dialect: Dialect, request_id: bytes, chosen: Directions, kind: bytes) -> Iterator[Act]:
+def no_answer(dialect: Wording, request_id: bytes, chosen: Directions, kind: bytes) -> Iterator[Act]:
     """What is told where an answer of that content type should be."""
     if chosen.redirect is not None:
         yield from _redirect(dialect.own_fields(request_id), chosen.redirect)
@@ -50,14 +50,14 @@ def no_answer(dialect: Dialect, request_id: bytes, chosen: Directions, kind: byt
         yield from _bomb(dialect.own_fields(request_id), chosen.gzip_bomb, kind)
 
 
-def refuse(dialect: Dialect, request_id: bytes, problem: Problem, *, close: bool = False) -> Iterator[Act]:
+def refuse(dialect: Wording, request_id: bytes, problem: Problem, *, close: bool = False) -> Iterator[Act]:
     """An error, as the vendor tells it."""
     fields = dialect.error_fields(problem)
     body = dialect.error(problem, request_id)
     yield from _json(dialect.own_fields(request_id), problem.status, body, "refused", *fields, close=close)
 
 
-def tell(dialect: Dialect, request_id: bytes, body: bytes) -> Iterator[Act]:
+def tell(dialect: Wording, request_id: bytes, body: bytes) -> Iterator[Act]:
     yield from _json(dialect.own_fields(request_id), 200, body, "finished")
 
 
@@ -74,7 +74,7 @@ def _json(
     yield End(ending, close)
 
 
-def _whole(dialect: Dialect, scene: Scene) -> Iterator[Act]:
+def _whole(dialect: Wording, scene: Scene) -> Iterator[Act]:
     """An answer in one piece, or as much of it as the directions allow."""
     chosen = scene.directions
     pieces = list(dialect.whole(scene, in_pieces=True))

@@ -33,6 +33,7 @@ class Options(msgspec.Struct, frozen=True):
     name: str = ""
     defaults: Directions = Directions()
     storm: Storm = CALM
+    hostile: bool = False
 
 
 def run(options: Options, when_ready: Callable[[str], None]) -> None:
@@ -68,7 +69,14 @@ def _listen(options: Options) -> list[socket.socket]:
 
 async def _serve(options: Options, listener: socket.socket, when_ready: Callable[[], None]) -> None:
     truth = TruthFile(options.truth)
-    provider = Provider(truth, key=options.key, name=options.name, defaults=options.defaults, storm=options.storm)
+    provider = Provider(
+        truth,
+        key=options.key,
+        name=options.name,
+        defaults=options.defaults,
+        storm=options.storm,
+        hostile=options.hostile,
+    )
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -110,7 +110,7 @@ class Speech:
 
 def speech_for(order: Asked, asked: str, directions: Directions) -> Speech:
     """What this caller is told, who asked this last, in each of the choices."""
-    most, manner = order.most_tokens, order.manner
+    most, manner = None if directions.ignores_cap else order.most_tokens, order.manner
     if directions.blocked and manner.blocks_prompts:
         return Speech((), "blocked")
     thoughts = manner.thoughts_unasked if directions.thinking is None else directions.thinking

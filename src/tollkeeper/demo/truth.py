@@ -8,11 +8,13 @@ Rules of this file
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import msgspec
 
 FLUSH_SECONDS = 0.02
+MOMENTS_MOST = 4_096
 
 
 class TruthLine(msgspec.Struct):
@@ -21,6 +23,9 @@ class TruthLine(msgspec.Struct):
     All input is in `input_tokens`, cached and cache-written too, and all output that was sent is in `output_tokens`,
     thoughts too, shown or not. Of calls that are no chat `characters` are the code points to be spoken, `images` the
     objects that were sent whole, and `fields` the names of the fields that came.
+
+    `made_at` is there where it was asked for: by which monotonic second how many tokens were out. When it is full,
+    every second moment is dropped, so its last is the last that was noted.
     """
 
     request_id: str
@@ -43,6 +48,14 @@ class TruthLine(msgspec.Struct):
     characters: int = 0
     file_bytes: int = 0
     fields: str = ""
+    made_at: list[tuple[float, int]] | msgspec.UnsetType = msgspec.UNSET
+
+    def note_moment(self) -> None:
+        if self.made_at is msgspec.UNSET:
+            return
+        if len(self.made_at) >= MOMENTS_MOST:
+            del self.made_at[::2]
+        self.made_at.append((round(time.monotonic(), 6), self.output_tokens))
 
 
 class TruthFile:

@@ -175,7 +175,9 @@ def _writes(line: TruthLine, script: Iterator[Act]) -> Iterator[bytes | Act]:
             waiting.append(act.head)
             continue
         if waiting:
-            line.output_tokens += tokens
+            if tokens:
+                line.output_tokens += tokens
+                line.note_moment()
             line.images += images
             yield b"".join(waiting)
             waiting.clear()

@@ -6,7 +6,6 @@ Lines are gathered and written by a thread, so that a slow reader of the log nev
 import asyncio
 import logging
 import os
-import re
 import select
 import threading
 from collections.abc import Callable
@@ -18,11 +17,7 @@ import msgspec
 FLUSH_AFTER_SECONDS = 0.1
 CLOSE_SECONDS = 2.0
 BUFFER_BYTES_MOST = 8 * 1024 * 1024
-PATH_CHARACTERS_MOST = 100
 SECONDS_REMEMBERED = 16
-
-# Long runs of key-like characters: a key pasted into a path must not reach the log.
-_KEY_LIKE = re.compile(r"[A-Za-z0-9_~+=-]{24,}|sk-\w+")
 
 
 class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -88,10 +83,6 @@ class CallLog:
             self._lines.append(b'{"dropped_lines":%d}' % self._dropped)
         lines, self._lines, self._buffered_bytes, self._dropped = self._lines, [], 0, 0
         return lines
-
-
-def path_for_log(path: str) -> str:
-    return _KEY_LIKE.sub("…", path[: PATH_CHARACTERS_MOST * 2])[:PATH_CHARACTERS_MOST]
 
 
 def time_for_log(unix_milliseconds: int) -> str:

@@ -3,18 +3,28 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Self
 
 import msgspec
 
+from tollkeeper.core import balance
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.charge import Ending
-from tollkeeper.core.errors import EdgeTimeout, GatewayError, LoopDetected, StreamBroken
+from tollkeeper.core.errors import (
+    AccountInDebt,
+    AccountShort,
+    EdgeTimeout,
+    GatewayError,
+    KeyShort,
+    LoopDetected,
+    StreamBroken,
+)
 from tollkeeper.core.media import Upload
 from tollkeeper.core.money import usd_exact
 from tollkeeper.core.sse import DONE, event
 from tollkeeper.edge import shapes
-from tollkeeper.edge.body import KeptBody
+from tollkeeper.edge.body import ONE_BODY_BYTES, KeptBody
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, Exchange, Reply, Sent
 from tollkeeper.edge.outgoing import EVENTS, EventStream
@@ -28,7 +38,7 @@ from tollkeeper.steady import without_content
 
 log = logging.getLogger(__name__)
 
-JSON_BODY_BYTES_MOST = 32 * 1024 * 1024
+JSON_BODY_BYTES_MOST = ONE_BODY_BYTES
 # When it is first looked whether the client is still there: short calls are over by then and need not be watched.
 WATCH_AFTER_SECONDS = 0.25
 LOOP = LOOP_HEADER.encode()
@@ -48,7 +58,8 @@ class Relayed(msgspec.Struct, frozen=True):
     async def __call__(self, exchange: Exchange, services: Services) -> Reply | Sent:
         if exchange.header(LOOP) == services.loop_mark:
             raise LoopDetected
-        kept = services.bodies.kept(exchange, limit_bytes=self.limit_bytes)
+        can_pay = partial(_require_quota, exchange, services)
+        kept = services.bodies.kept(exchange, limit_bytes=self.limit_bytes, can_pay=can_pay)
         call = Call(
             exchange.request_id,
             exchange.address or Address.MAIN,
@@ -76,6 +87,19 @@ class Relayed(msgspec.Struct, frozen=True):
             kept.let_go()
             if call.passage is not None:
                 services.relay.gate.limiter.ended(call.passage, call.output_tokens)
+
+
+async def _require_quota(exchange: Exchange, services: Services) -> None:
+    """Raise InsufficientQuota where a caller could not pay for the smallest call."""
+    if exchange.caller is None:
+        return
+    standing = await services.balances.standing(exchange.caller.key_id)
+    if standing.debt > 0:
+        raise AccountInDebt
+    if not standing.free_lots + standing.lots_bound_to_key:
+        raise AccountShort
+    if not balance.of_key(standing).remaining:
+        raise KeyShort
 
 
 async def _json_body(kept: KeptBody, exchange: Exchange) -> bytes:
@@ -133,7 +157,8 @@ async def _tell_late(problem: Exception, exchange: Exchange, stream: EventStream
     refusal = problem if isinstance(problem, GatewayError) else StreamBroken()
     if refusal is not problem:
         log.error("call %s failed: %s", exchange.request_id, without_content(problem))
-    exchange.code = refusal.code
+    # Our own code, for the log: an instance may have the provider's, which can be a word of the caller's.
+    exchange.code = type(refusal).code
     if stream.content_type != EVENTS:
         return Sent(200, stream.sent_bytes, broken_off=True)
     await stream.write_last(event(shapes.error(refusal)) + DONE)

@@ -13,6 +13,7 @@ from tollkeeper.core.errors import GatewayError, MalformedHeader
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits import Outcome, Standing
 from tollkeeper.core.request_id import uuid7
+from tollkeeper.ports import Ban
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,6 +46,7 @@ class Exchange:
         "address",
         "admitted_at_us",
         "answered",
+        "ban",
         "begun",
         "caller",
         "client",
@@ -76,7 +78,8 @@ class Exchange:
         # Refuses now what is still being worked on; what comes of that work later is not sent any more.
         self.refuse_early: Callable[[GatewayError], None] = lambda _: None
         self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        # As it was sent: an encoded slash is no slash, and no route has a name that needs encoding.
+        self.path: str = scope["raw_path"].decode("latin-1") if "raw_path" in scope else scope["path"]
         self.headers: Sequence[Header] = scope["headers"]
         self._by_name: dict[bytes, bytes] = dict(self.headers)
         client = scope.get("client")
@@ -85,6 +88,8 @@ class Exchange:
         # The client behind the peer, and how bans and counts name it; nobody where it is one of our own proxies.
         self.client: Ip | None = None
         self.ip = ""
+        # One that a good key passes.
+        self.ban: Ban | None = None
         self.caller: KeyRecord | None = None
         # How the tightest of its caller's rate limits stands, once that is known.
         self.limit: Standing | None = None

@@ -1,18 +1,49 @@
-"""The guard at the door: knows the client behind a connection, sends banned ones away, counts invalid calls."""
+"""The guard at the door: knows the client behind a connection, sends banned ones away, counts invalid calls.
+
+Rules of this file
+1. A ban for invalid calls holds for whoever has no good key: any web page can make its visitors send invalid calls,
+   and must not keep them from what is theirs. Bans by operators and for peak time hold for everybody.
+2. Whether a key is good is answered from memory where that is possible. Only so many keys a second are looked up for
+   banned clients, whatever they send.
+3. What a browser was made to send without a key by a page of somebody else's costs nothing and is not counted. Whatever
+   came with a key is.
+"""
 
 import logging
 import time
 from functools import lru_cache
 
 from tollkeeper.core.client_ip import Ip, Network, client_ip, is_in, read_ip, written
-from tollkeeper.core.errors import GatewayError, IpBanned
+from tollkeeper.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    GatewayError,
+    IpBanned,
+    KeyMissing,
+    MethodNotAllowed,
+    NotFound,
+    Unavailable,
+)
+from tollkeeper.core.keys import has_key_form
 from tollkeeper.edge.exchange import Exchange
-from tollkeeper.ports import Ban, Bans, InvalidCalls
+from tollkeeper.ports import Ban, Bans, Clock, InvalidCalls, Keys
+from tollkeeper.relay.admit import SCHEME, admit
 
 FORWARDED_FOR = b"x-forwarded-for"
 CLIENTS_REMEMBERED = 8_192
 HOPS_BYTES_MOST = 256
 WARN_EVERY_SECONDS = 60.0
+# Keys that one process looks up for banned clients.
+LOOKUPS_A_SECOND = 10
+AUTHORIZATION = b"authorization"
+# Headers in which a key may stand.
+KEY_HEADERS = (AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
+# A browser says so itself of what a page had it load. Who lies about it gains nothing: without a key, there is nothing
+# to be had.
+OWN_SITE = frozenset({b"same-origin", b"none"})
+# Refusals for which no key was looked at.
+WITHOUT_KEY = (BadRequest, BodyTooLarge, KeyMissing, MethodNotAllowed, NotFound)
+INVALID_CALLS = "invalid_calls"
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +54,8 @@ class Guard:
         self._invalid_calls = invalid_calls
         self._trusted = trusted
         self._warned_at = float("-inf")
+        self._lookups_since = float("-inf")
+        self._lookups = 0
 
         @lru_cache(CLIENTS_REMEMBERED)
         def client(peer: str, forwarded_for: str) -> tuple[Ip | None, str]:
@@ -37,7 +70,7 @@ class Guard:
         self._client, self._is_trusted = client, is_trusted
 
     def recognise(self, exchange: Exchange) -> None:
-        """Say who is calling. Raise IpBanned."""
+        """Say who is calling, and whether only a good key lets them pass. Raise IpBanned."""
         hops = exchange.header_lines(FORWARDED_FOR)
         forwarded_for = ""
         if hops and self._is_trusted(exchange.peer):
@@ -48,7 +81,33 @@ class Guard:
         exchange.client, exchange.ip = self._client(exchange.peer, forwarded_for)
         ban = self._bans.find(exchange.ip)
         if ban is not None:
-            raise _refusal(ban)
+            if ban.why != INVALID_CALLS:
+                raise _refusal(ban)
+            exchange.ban = ban
+
+    async def let_pass(self, exchange: Exchange, keys: Keys, clock: Clock) -> None:
+        """Raise IpBanned where a banned client has no good key in its header."""
+        authorization = (exchange.header_lines(AUTHORIZATION) or (b"",))[0].decode("latin-1")
+        key = authorization.removeprefix(SCHEME)
+        if key == authorization or not has_key_form(key):
+            raise refusal_of(exchange)
+        if keys.remembered(key) is None:
+            self.take_lookup(exchange)
+        try:
+            exchange.called_by(await admit(authorization, exchange.client, keys, clock))
+        except Unavailable:
+            raise
+        except GatewayError:
+            raise refusal_of(exchange) from None
+
+    def take_lookup(self, exchange: Exchange) -> None:
+        """Raise IpBanned where no key is looked up any more in this second."""
+        now = time.monotonic()
+        if now - self._lookups_since >= 1:
+            self._lookups_since, self._lookups = now, 0
+        self._lookups += 1
+        if self._lookups > LOOKUPS_A_SECOND:
+            raise refusal_of(exchange)
 
     def _warn(self, peer: str) -> None:
         if time.monotonic() - self._warned_at > WARN_EVERY_SECONDS:
@@ -60,16 +119,35 @@ class Guard:
             )
 
     def note(self, exchange: Exchange, refusal: GatewayError) -> None:
-        """An invalid call counts against the IP that sent it; our own proxies are not to blame."""
-        if refusal.counts_as_invalid and exchange.ip:
+        """An invalid call counts against the IP that sent it; our own proxies are not to blame, nor are browsers for
+        what a page has them load."""
+        if not (refusal.counts_as_invalid and exchange.ip) or exchange.ban is not None:
+            return
+        if not (isinstance(refusal, WITHOUT_KEY) and has_no_key(exchange) and is_from_elsewhere(exchange)):
             self._invalid_calls.note(exchange.ip, refusal.code)
 
 
+def has_no_key(exchange: Exchange) -> bool:
+    return not any(map(exchange.header_lines, KEY_HEADERS))
+
+
+def is_from_elsewhere(exchange: Exchange) -> bool:
+    """Whether a page of another site had a browser send this, as the browser says."""
+    site = exchange.header_lines(b"sec-fetch-site")
+    if site:
+        return site[0] not in OWN_SITE
+    return bool(exchange.header_lines(b"origin") or exchange.header_lines(b"referer"))
+
+
 WHY = {
-    "invalid_calls": "it sent too many invalid calls",
+    INVALID_CALLS: "it sent too many invalid calls",
     "peak": "an account was at its peak rate for too long from it, again",
     "operator": "an operator of this service banned it",
 }
+
+
+def refusal_of(exchange: Exchange) -> IpBanned:
+    return _refusal(exchange.ban) if exchange.ban is not None else IpBanned()
 
 
 def _refusal(ban: Ban) -> IpBanned:

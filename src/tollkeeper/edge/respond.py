@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from tollkeeper.core.addresses import Address, AddressBook
+from tollkeeper.core.client_ip import read_ip
 from tollkeeper.core.errors import (
     AddressUnknown,
     GatewayError,
@@ -22,16 +23,19 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.edge import shapes
 from tollkeeper.edge.body import hear_out
-from tollkeeper.edge.call_log import CallLine, CallLog, path_for_log, time_for_log
+from tollkeeper.edge.call_log import CallLine, CallLog, time_for_log
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
-from tollkeeper.edge.guard import Guard
-from tollkeeper.edge.routes import CURRENT, RouteTable, Style
+from tollkeeper.edge.guard import Guard, refusal_of
+from tollkeeper.edge.routes import CURRENT, DEPRECATED, RouteTable, Style
+from tollkeeper.edge.strict import check_framing, host_of
 from tollkeeper.steady import survive, without_content
 
 log = logging.getLogger(__name__)
 
 HEALTH_PATHS = frozenset({"/livez", "/readyz"})
+OTHER = "other"
+FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 PREFLIGHT = Reply(
@@ -54,6 +58,12 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     database: str
     ledger: str
     redis: str
+
+
+class Readiness(msgspec.Struct, frozen=True):
+    """What /readyz tells whoever is not on this machine."""
+
+    ready: bool
 
 
 class Gateway:
@@ -79,7 +89,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, self._services.relay.clock.unix_milliseconds())
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
-            await _send(exchange, self._health_reply(exchange.path))
+            await _send(exchange, self._health_reply(exchange))
             return
         reply = await self._reply(exchange)
         if exchange.claim():
@@ -93,16 +103,21 @@ class Gateway:
             if reply.status >= 400 and exchange.code != IpBanned.code:
                 await hear_out(exchange)
             await _send(exchange, reply)
-        self._call_log.write(_line(exchange, reply))
+        # What is no route of ours may be anything, words and keys included.
+        path = exchange.path if self._routes.has(exchange.path) else OTHER
+        self._call_log.write(_line(exchange, reply, path))
 
     async def _reply(self, exchange: Exchange) -> Reply | Sent:
         style = CURRENT
         try:
             self._guard.recognise(exchange)
+            check_framing(exchange)
             exchange.address = address = self._address(exchange)
             style = self._routes.style(address, exchange.path)
             if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(("/v1/", "/v2/")):
                 return PREFLIGHT
+            if exchange.ban is not None:
+                await self._pass_ban(exchange, style)
             route = self._routes.find(address, exchange.path, exchange.method)
             exchange.refuse_early = lambda refusal: self._refuse_early(exchange, style, refusal)
             reply = await route.endpoint(exchange, self._services)
@@ -110,12 +125,21 @@ class Gateway:
                 return reply
             return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
         except GatewayError as problem:
-            refusal = problem
-            await self._count(exchange, problem)
+            # Who is banned is told that, and not whether a key is known.
+            refusal = refusal_of(exchange) if _is_banned(exchange, problem) else problem
+            await self._count(exchange, refusal)
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
         return _refused(exchange, style, _untied(refusal))
+
+    async def _pass_ban(self, exchange: Exchange, style: Style) -> None:
+        """Raise IpBanned, unless a good key may come: in the header, or in the body where the older endpoint has it."""
+        relay = self._services.relay
+        if style is DEPRECATED and exchange.method == "POST":
+            self._guard.take_lookup(exchange)
+        else:
+            await self._guard.let_pass(exchange, relay.keys, relay.clock)
 
     async def _count(self, exchange: Exchange, refusal: GatewayError) -> None:
         """What was wrong with a call counts against its IP, and as a call of its key like any other."""
@@ -138,19 +162,17 @@ class Gateway:
         answering.add_done_callback(self._early.discard)
 
     def _address(self, exchange: Exchange) -> Address:
-        host = exchange.header(b"host")
-        if host is None:
-            raise MalformedHeader("The header 'host' is required.")
-        address = self._book.find(host)
+        address = self._book.find(host_of(exchange))
         if address is None:
             raise AddressUnknown
         return address
 
-    def _health_reply(self, path: str) -> Reply:
-        if path == "/livez":
+    def _health_reply(self, exchange: Exchange) -> Reply:
+        if exchange.path == "/livez":
             return Reply(b'{"alive":true}')
         health = self._health()
-        return Reply(shapes.encode(health), 200 if health.ready else 503)
+        told = health if _is_on_this_machine(exchange) else Readiness(ready=health.ready)
+        return Reply(shapes.encode(told), 200 if health.ready else 503)
 
 
 async def _send(exchange: Exchange, reply: Reply) -> None:
@@ -174,7 +196,8 @@ def _untied(refusal: GatewayError) -> GatewayError:
 
 
 def _refused(exchange: Exchange, style: Style, refusal: GatewayError) -> Reply:
-    exchange.code = refusal.code
+    # Our own code, for the log: an instance may have the provider's, which can be a word of the caller's.
+    exchange.code = type(refusal).code
     headers = (*JSON, *style.headers, *_refusal_headers(refusal))
     return Reply(style.error(refusal), style.status(refusal), headers)
 
@@ -188,18 +211,31 @@ def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
         yield b"www-authenticate", b"Bearer"
     if refusal.status == 524:
         yield b"cf-error", b"524"
+    if isinstance(refusal, MalformedHeader):
+        # Where the next request begins is not certain any more.
+        yield b"connection", b"close"
     if isinstance(refusal, MethodNotAllowed):
         yield b"allow", ", ".join(refusal.allowed).encode()
 
 
-def _line(exchange: Exchange, reply: Reply | Sent) -> CallLine:
+def _is_banned(exchange: Exchange, refusal: GatewayError) -> bool:
+    return exchange.ban is not None and exchange.caller is None and not isinstance(refusal, Unavailable)
+
+
+def _is_on_this_machine(exchange: Exchange) -> bool:
+    """Whether somebody here asks for themselves, and no proxy for somebody else."""
+    peer = read_ip(exchange.peer)
+    return peer is not None and peer.is_loopback and not any(map(exchange.header_lines, FORWARDED))
+
+
+def _line(exchange: Exchange, reply: Reply | Sent, path: str) -> CallLine:
     caller = exchange.caller
     return CallLine(
         time=time_for_log(exchange.unix_milliseconds),
         request_id=exchange.id_text,
         address=exchange.address,
-        method=exchange.method if exchange.method in METHODS else "other",
-        path=path_for_log(exchange.path),
+        method=exchange.method if exchange.method in METHODS else OTHER,
+        path=path,
         status=reply.status,
         milliseconds=round((time.perf_counter() - exchange.begun) * 1_000, 2),
         sent_bytes=reply.body_bytes,

@@ -74,7 +74,9 @@ class RouteTable:
     def __init__(self, routes: Iterable[Route], book: AddressBook) -> None:
         self._by_address: Mapping[Address, dict[str, dict[str, Route]]] = {address: {} for address in Address}
         self._styles: dict[tuple[Address, str], Style] = {}
+        self._paths: set[str] = set()
         for route in routes:
+            self._paths.add(route.path)
             for address in _served_on(route, book):
                 self._by_address[address].setdefault(route.path, {})[route.method] = route
                 self._styles.setdefault((address, route.path), route.style)
@@ -87,6 +89,10 @@ class RouteTable:
         if route is None:
             raise MethodNotAllowed(tuple(methods))
         return route
+
+    def has(self, path: str) -> bool:
+        """Whether it is a route's, on any address."""
+        return path in self._paths
 
     def style(self, address: Address, path: str) -> Style:
         """In which style a refusal is worded there, even where no route was found."""

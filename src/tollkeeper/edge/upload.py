@@ -64,14 +64,18 @@ class UploadReader:
     """Takes the pieces of one form in their order, however they are cut."""
 
     def __init__(self, content_type: str | None) -> None:
+        boundary = _boundary(content_type)
         self._parser = PushMultipartParser(
-            _boundary(content_type),
+            boundary,
             max_header_size=HEADER_BYTES_MOST,
             max_header_count=HEADERS_MOST,
             max_segment_count=PARTS_MOST,
             strict=True,
         )
         self._whole = False
+        # What has come while it is less than the first boundary; None afterwards.
+        self._opening: bytearray | None = bytearray()
+        self._first_lines = f"--{boundary}".encode(), f"\r\n--{boundary}".encode()
         # In small letters: what differs in nothing else is the same to somebody.
         self._names: set[str] = set()
         self._fields: list[tuple[str, str]] = []
@@ -82,6 +86,7 @@ class UploadReader:
         self._text = bytearray()
 
     def feed(self, piece: bytes) -> None:
+        piece = self._from_the_first_boundary(piece)
         # What comes after the closing boundary means nothing.
         if self._whole or not piece:
             return
@@ -100,6 +105,19 @@ class UploadReader:
         except MultipartError:
             raise MalformedBody(BROKEN) from None
         self._whole = ended and _is_whole(self._parser)
+
+    def _from_the_first_boundary(self, piece: bytes) -> bytes:
+        """The form, once its first boundary has come. The parser would pass over words before it, but only if they come
+        in the same piece."""
+        if self._opening is None:
+            return piece
+        self._opening += piece
+        if len(self._opening) < len(self._first_lines[-1]):
+            return b""
+        opening, self._opening = bytes(self._opening), None
+        if not opening.startswith(self._first_lines):
+            raise MalformedBody(BROKEN)
+        return opening
 
     def upload(self) -> Upload:
         """After the last piece."""

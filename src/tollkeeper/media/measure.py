@@ -17,6 +17,7 @@ from io import BytesIO, FileIO
 from pathlib import Path
 from typing import BinaryIO
 
+from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.media.packets import Unmeasurable
 from tollkeeper.media.streams import NOT_READ, length
 
@@ -65,12 +66,13 @@ def give_up_what_is_not_needed() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     for limit, most in {
         resource.RLIMIT_AS: MEMORY_BYTES_MOST,
-        resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: DESCRIPTORS_MOST,
         resource.RLIMIT_NPROC: 0,
     }.items():
         resource.setrlimit(limit, (most, most))
+    # Last: from then on /proc/self is root's, and oom_score_adj could not be written any more.
+    forbid_core_dumps()
 
 
 def main() -> None:

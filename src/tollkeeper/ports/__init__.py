@@ -16,11 +16,7 @@ from tollkeeper.ports.desks import (
     NewKey,
     NewModel,
     NewPrice,
-    NewProviderAccount,
     NotOnFile,
-    ProviderDesk,
-    ProviderStanding,
-    ProviderState,
     Revoked,
     Treasury,
 )
@@ -69,6 +65,13 @@ from tollkeeper.ports.lookups import (
     RunningCall,
 )
 from tollkeeper.ports.partner import PartnerDesk
+from tollkeeper.ports.provider_desk import (
+    NewProviderAccount,
+    ProviderDesk,
+    ProviderForm,
+    ProviderStanding,
+    ProviderState,
+)
 from tollkeeper.ports.redemption import CodeDesk, Redemptions
 from tollkeeper.ports.upstream import (
     Failure,
@@ -133,6 +136,7 @@ __all__ = [
     "ProviderAccount",
     "ProviderAccounts",
     "ProviderDesk",
+    "ProviderForm",
     "ProviderStanding",
     "ProviderState",
     "Receipts",

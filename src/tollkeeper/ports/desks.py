@@ -1,9 +1,8 @@
-"""The control plane's desks: quota coming in, keys, accounts, the catalog, provider accounts."""
+"""The control plane's desks: quota coming in, keys, accounts, the catalog."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
 from typing import Protocol
 
 import msgspec
@@ -12,9 +11,8 @@ from tollkeeper.core.catalog import Kind
 from tollkeeper.core.client_ip import Network
 from tollkeeper.core.media import MediaLimits
 from tollkeeper.core.money import Quota
-from tollkeeper.core.pool import Place
+from tollkeeper.core.one_line import one_line
 from tollkeeper.core.quote import TokenLimits
-from tollkeeper.ports.upstream import ProviderAccount
 
 
 class Credit(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +25,9 @@ class Credit(msgspec.Struct, frozen=True, kw_only=True):
     months: int = 0
     days: int = 0
     key_id: int | None = None
+
+    def __post_init__(self) -> None:
+        one_line(self.source_id, "The id of a credit")
 
 
 class Credited(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,77 +175,16 @@ class NewModel(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaLimits = MediaLimits()
     only_groups: Collection[str] | None = None
 
+    def __post_init__(self) -> None:
+        for text in (self.id, *(price.variant for price in (self.price, *self.more_prices))):
+            one_line(text, "The name of a model or of its variant")
+
 
 class CatalogDesk(Protocol):
     async def add_model(self, model: NewModel, *, actor: str) -> None: ...
 
     async def chat_models(self) -> Sequence[str]:
         """Their ids, the oldest first."""
-        ...
-
-
-class NewProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    vendor: str
-    base_url: str
-    secret: str
-    place: Place = Place()
-    # By our id of a model, the provider's name for it; None where it serves every model under our own name.
-    models: Mapping[str, str] | None = None
-    # What it costs us, as a part of the list price.
-    cost: Decimal = Decimal(1)
-    # Parameters of the protocol that it does not take, though its vendor's others do.
-    rejects: frozenset[str] = frozenset()
-    # The version of the vendor's interface to ask for; None where the vendor's usual one will do.
-    api_version: str | None = None
-
-
-class ProviderState(StrEnum):
-    """What an operator wants of a provider account."""
-
-    ACTIVE = "active"
-    PAUSED = "paused"
-    DRAINING = "draining"
-
-
-class ProviderStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """How a provider account is doing."""
-
-    name: str
-    vendor: str
-    base_url: str
-    place: Place
-    # How many it serves; None: all.
-    models: int | None
-    state: ProviderState
-    suspended_at: datetime | None
-    suspended_because: str | None
-    # Of the calls that began in the last ten minutes.
-    attempts: int
-    failed: int
-    first_byte_ms: int | None
-    # Of those that began in the last 24 hours: calls it answered, what they were charged, and what it cost us.
-    delivered: int
-    charged: Quota
-    cost: Quota
-
-
-class ProviderDesk(Protocol):
-    async def add(self, account: NewProviderAccount, *, actor: str) -> int: ...
-    async def set_form(self, name: str, *, rejects: frozenset[str] | None, api_version: str | None, actor: str) -> None:
-        """What it does not take, and its version of the interface; None leaves one as it is. Raise NotOnFile."""
-        ...
-
-    async def set_state(self, name: str, state: ProviderState, *, actor: str) -> bool:
-        """Whether that was news. Raise NotOnFile for an unknown one."""
-        ...
-
-    async def find(self, name: str) -> ProviderAccount:
-        """Raise NotOnFile."""
-        ...
-
-    async def standing(self) -> Sequence[ProviderStanding]:
-        """Of every account, by tier and name."""
         ...
 
 

@@ -30,6 +30,10 @@ class Keys(Protocol):
         """The record of a key, at most two seconds old. Raise StoreUnavailable rather than guess."""
         ...
 
+    def remembered(self, key: str) -> KeyRecord | None:
+        """The same, if nobody has to be asked for it."""
+        ...
+
 
 class AudioLengths(Protocol):
     async def milliseconds(self, content: bytes | bytearray, filename: str, *, owner: int) -> int:

@@ -29,22 +29,23 @@ class Seat(Protocol):
 
 class Pool(Protocol):
     async def choose(
-        self, model_id: str, *, tried: Collection[int] = (), unfit: Collection[Speech] = ()
+        self, model_id: str, *, by: int, tried: Collection[int] = (), unfit: Collection[Speech] = ()
     ) -> ProviderAccount | None:
-        """An account that serves the model, takes calls, was not tried yet, and does not speak what is `unfit` for the
-        order; None where there is none now."""
+        """An account that serves the model, takes calls of this customer, was not tried yet, and does not speak what is
+        `unfit` for the order; None where there is none now."""
         ...
 
-    def seat(self, account: ProviderAccount, *, tokens: int) -> Seat:
-        """A place for a call at the account just chosen."""
+    def seat(self, account: ProviderAccount, *, by: int, tokens: int) -> Seat:
+        """A place for a call of this customer at the account just chosen."""
         ...
 
     def serves(self, model_id: str, *, unfit: Collection[Speech]) -> bool:
         """Whether an account that is fit serves the model, however it is doing just now."""
         ...
 
-    def may_try_again(self) -> bool:
-        """Whether a failed attempt may be followed by another: they are a tenth of calls at most."""
+    def may_try_again(self, *, by: int) -> bool:
+        """Whether a failed attempt may be followed by another: they are a tenth at most of all calls, and of each
+        customer's."""
         ...
 
     def seconds_until_seats(self) -> float | None:

@@ -13,8 +13,8 @@ from tollkeeper.core.prices import MILLIONTHS
 from tollkeeper.settings import Secret
 
 Headers = tuple[tuple[str, str], ...]
-# What an account can be asked: its vendor, and the parameters that it does not take.
-Speech = tuple[str, frozenset[str]]
+# What an account can be asked: its vendor, the parameters that it does not take, and those that it takes beside.
+Speech = tuple[str, frozenset[str], frozenset[str]]
 
 
 class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,12 +34,14 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     cost: int = MILLIONTHS
     # Parameters of the protocol that it does not take, though its vendor's others do.
     rejects: frozenset[str] = frozenset()
+    # Parameters that the protocol's table does not have, and that the operator lets pass to it.
+    passes: frozenset[str] = frozenset()
     # The version of the vendor's interface to ask for; None where the vendor's usual one will do.
     api_version: str | None = None
 
     @property
     def speech(self) -> Speech:
-        return self.vendor, self.rejects
+        return self.vendor, self.rejects, self.passes
 
     def name_of(self, model_id: str) -> str | None:
         """What the provider calls a model; None where this account does not serve it."""
@@ -98,6 +100,10 @@ class UpstreamAnswer(Protocol):
     """An answer that has begun: its status and headers are here, its body comes piece by piece."""
 
     status: int
+    # Whether it comes in our protocol because we have translated it, and so much text that no caller will hear of: the
+    # vendor made it all the same.
+    is_translated: bool
+    unheard_characters: int
 
     def header(self, name: str) -> str | None: ...
 

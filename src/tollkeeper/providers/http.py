@@ -16,11 +16,13 @@ from typing import Final
 from weakref import WeakSet
 
 import aiohttp
+from aiohappyeyeballs import SocketFactoryType
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
+from tollkeeper.providers.reachable import Reachable
 
 # Less than providers keep a connection without traffic, so that it is mostly we who let go of it.
 KEPT_SECONDS: Final = 15.0
@@ -40,13 +42,16 @@ class HttpUpstream:
         *,
         connect_seconds: float,
         idle_seconds: float,
+        private_allowed: bool,
         proxy_url: str | None = None,
         root_certificates: bytes | None = None,
     ) -> None:
+        """`private_allowed`: providers may be in private networks and on this machine."""
         self._connect_seconds = connect_seconds
         self._idle_seconds = idle_seconds
         self._proxy_url = proxy_url
         self._trust = trust(root_certificates)
+        self._reachable = Reachable(private_allowed=private_allowed)
         self._opened: aiohttp.ClientSession | None = None
 
     @property
@@ -54,7 +59,12 @@ class HttpUpstream:
         """Opened by the first call, as it belongs to the event loop that runs then."""
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                connector=WatchedConnector(ssl=self._trust, keepalive_timeout=KEPT_SECONDS),
+                connector=WatchedConnector(
+                    ssl=self._trust,
+                    keepalive_timeout=KEPT_SECONDS,
+                    # The proxy is the operator's own, wherever it is.
+                    make_socket=None if self._proxy_url else self._reachable.socket,
+                ),
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._connect_seconds),
                 headers={"accept-encoding": "identity", "user-agent": "tollkeeper"},
                 skip_auto_headers=("content-type",),
@@ -66,6 +76,8 @@ class HttpUpstream:
         return self._opened
 
     async def send(self, request: UpstreamRequest) -> "HttpAnswer":
+        if self._reachable.refuses(address(request.url)):
+            raise UpstreamFailed(Failure.UNREACHABLE)
         silence = Silence(request.first_byte_seconds)
         silence.begin()
         response: aiohttp.ClientResponse | None = None
@@ -116,6 +128,9 @@ class HttpUpstream:
 
 class HttpAnswer:
     """An answer whose headers have come. One task at a time reads it."""
+
+    is_translated = False
+    unheard_characters = 0
 
     def __init__(self, response: aiohttp.ClientResponse, silence: "Silence", idle_seconds: float) -> None:
         self.status = response.status
@@ -224,8 +239,8 @@ class WatchedConnector(aiohttp.TCPConnector):
     """Tells of each request whether it has a kept connection, and that it is about to go out. (The client's own tracing
     tells the same, and costs more.)"""
 
-    def __init__(self, *, ssl: ssl.SSLContext, keepalive_timeout: float) -> None:
-        super().__init__(ssl=ssl, limit=0, keepalive_timeout=keepalive_timeout)
+    def __init__(self, *, ssl: ssl.SSLContext, keepalive_timeout: float, make_socket: SocketFactoryType | None) -> None:
+        super().__init__(ssl=ssl, limit=0, keepalive_timeout=keepalive_timeout, socket_factory=make_socket)
         self._seen: WeakSet[object] = WeakSet()
 
     async def connect(

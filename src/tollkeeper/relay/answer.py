@@ -1,44 +1,32 @@
-"""Answers on their way from a provider to the caller: whole, or as a stream of events.
+"""Answers on their way from a provider to the caller: what all have in common, and those that go out whole.
 
 Rules of this file
-1. Bytes pass as they came. Of a stream, only what is between the provider and us is taken out: a report of usage that
-   the caller did not ask for, comments, and the provider's errors, which are told in our own words.
-2. A stream that ends without a reason to end is broken, however politely it was closed. One whose reason has come is
-   complete, however rudely.
-3. What has come is delivered before what went wrong is told.
+1. Bytes pass as they came.
+2. An answer that goes out whole is failed over until it is complete.
 """
 
-import asyncio
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
+from tollkeeper.core.answer_reading import LENIENT_BYTES_MOST
 from tollkeeper.core.charge import Ending
-from tollkeeper.core.chat import ChatOrder
-from tollkeeper.core.errors import GatewayError, InsufficientQuota, NodeStopping, ProviderUnavailable, StreamBroken
-from tollkeeper.core.health import Trouble
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.chat import WHOLE_BYTES_MOST, ChatOrder
+from tollkeeper.core.errors import (
+    AnswerTooLarge,
+    GatewayError,
+    ProviderUnavailable,
+)
+from tollkeeper.core.meter import AnswerTooLong, Meter, NotAnAnswer
 from tollkeeper.core.money import Quota
-from tollkeeper.core.sse import DONE, EventSplitter, EventTooLong, data_of
-from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
+from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.bill import AnyMeter, Bill
 from tollkeeper.relay.call import Call, ClientLeft
 from tollkeeper.relay.dispatch import Delivery, Order, Take
 
 OrderType = TypeVar("OrderType", bound=Order)
 MeterType = TypeVar("MeterType", bound=AnyMeter)
-
-WHOLE_BYTES_MOST = 64 * 1024 * 1024
-# A connection is kept if the very end of its answer comes this soon after the last event.
-END_SECONDS = 1.0
-# A stream's use of its hold is looked at when half of what is left could have come, and not more often than this.
-LOOK_CHARACTERS_LEAST = 128
-
-
-# What does not reach the caller, and does not end the answer either.
-UNHEARD = frozenset({Event.USAGE, Event.ASIDE})
 
 
 class Form(Enum):
@@ -93,8 +81,16 @@ class Answer(ABC, Generic[OrderType, MeterType]):
         """Nobody listens any more."""
 
     def client_stuck(self) -> None:
-        """The client is there and takes nothing: as good as gone, and in the way of whoever would read on."""
+        """The client is connected but does not read. End the call: back-pressure would stop us from reading on."""
         self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
+
+    def note_unheard(self) -> None:
+        """Nothing more will be read: count what was made and left out on its way here."""
+        return
+
+    async def read_unread(self) -> None:
+        """The call was ended from outside: count what the provider had sent by then, as far as that matters."""
+        return
 
     @property
     def charged(self) -> Quota:
@@ -138,12 +134,19 @@ class Whole(Answer[OrderType, MeterType]):
             body = await self._delivered(self._take_whole)
         except UpstreamFailed:
             raise ProviderUnavailable from None
+        except AnswerTooLong as too_long:
+            self._look_at_size(too_long.size_bytes)
+            raise AnswerTooLarge from None
         self.ending = Ending.COMPLETED
         return body
 
     @abstractmethod
-    def _look_at(self, body: bytes) -> None:
+    def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
         """Raise NotAnAnswer."""
+
+    @abstractmethod
+    def _look_at_size(self, size_bytes: int) -> None:
+        """Of an answer that is too long to be looked at."""
 
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         pieces, size_bytes = [], 0
@@ -151,9 +154,15 @@ class Whole(Answer[OrderType, MeterType]):
             pieces.append(piece)
             size_bytes += len(piece)
             if size_bytes > WHOLE_BYTES_MOST:
-                raise NotAnAnswer
+                raise AnswerTooLong(size_bytes)
         body = b"".join(pieces)
-        self._look_at(body)
+        try:
+            self._look_at(body, upstream)
+        except NotAnAnswer:
+            if size_bytes > LENIENT_BYTES_MOST:
+                # Perhaps it is one, and only a lenient reader could tell: that would keep other calls waiting.
+                raise AnswerTooLong(size_bytes) from None
+            raise
         return body
 
     def client_left(self) -> None:
@@ -172,120 +181,12 @@ class ChatAnswer(Answer[ChatOrder, Meter]):
 
 
 class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
-    def _look_at(self, body: bytes) -> None:
-        self.meter.read_whole(body)
+    def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
+        meter = Meter(self._order.n)
+        meter.is_translated = upstream.is_translated
+        meter.read_whole(body)
+        meter.note_unheard(upstream.unheard_characters)
+        self.meter = meter
 
-
-class StreamedAnswer(ChatAnswer):
-    form = Form.EVENTS
-
-    _splitter: EventSplitter
-    _begun = False
-    _stopped = False
-    _look_at_characters = 0
-
-    async def read(self) -> bytes:
-        while self.ending is None:
-            passed = await self._next()
-            if self._stopped and (not passed or self.meter.finished):
-                passed += self._conclude()
-            if passed:
-                self._begun = True
-                return passed
-        return b""
-
-    def client_left(self) -> None:
-        if self.ending is not None or self._call.ended_as is not None:
-            return
-        if self._bill.drained_when_client_leaves:
-            self._call.goes_on(Ending.CLIENT_LEFT)
-            self._call.end_later(self._drain_seconds, Ending.CLIENT_LEFT)
-        else:
-            self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
-
-    async def close(self) -> None:
-        try:
-            if self._delivery is not None and self.ending is Ending.COMPLETED:
-                with contextlib.suppress(TimeoutError, UpstreamFailed):
-                    async with asyncio.timeout(END_SECONDS):
-                        while await self._delivery.answer.read():
-                            pass
-        finally:
-            await super().close()
-
-    async def _next(self) -> bytes:
-        if self._stopped:
-            return b""
-        try:
-            if self._delivery is None:
-                return await self._delivered(self._take_first)
-            await self._stay_covered()
-            return self._take(await self._delivery.answer.read())
-        except (UpstreamFailed, EventTooLong):
-            self._stopped = True
-            return b""
-
-    async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
-        """The first events that pass. What comes before them, or instead, the caller need not know of."""
-        self._splitter, self._stopped = EventSplitter(), False
-        passed = b""
-        try:
-            while not self._stopped and not passed:
-                passed = self._take(await upstream.read())
-        except EventTooLong:
-            raise NotAnAnswer from None
-        finally:
-            if not passed:
-                # What it said counts for nothing, whoever may be asked next.
-                self.meter = Meter(self._order.n)
-        if not passed:
-            raise NotAnAnswer
-        return passed
-
-    def _take(self, piece: bytes) -> bytes:
-        """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""
-        self._stopped = not piece
-        passed = []
-        for event in self._splitter.feed(piece or b"\n\n"):
-            data = data_of(event)
-            if not data:
-                continue
-            kind = self.meter.read_event(data)
-            if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
-                passed.append(event)
-            elif kind not in UNHEARD:
-                self._stopped = True
-                break
-        return b"".join(passed)
-
-    def _conclude(self) -> bytes:
-        """Nothing more comes: that was all if the reason to end has come, and broken off otherwise."""
-        if self.meter.finished:
-            self.ending = Ending.COMPLETED
-            return DONE
-        if self._delivery is not None:
-            self._delivery.seat.fail(Trouble.SERVER, Failure.BROKEN)
-        raise StreamBroken if self._begun else ProviderUnavailable
-
-    async def _stay_covered(self) -> None:
-        """Hold more before more is delivered than the hold covers."""
-        self._bill.note_progress(lambda: self.meter.output_tokens)
-        if self.meter.characters < self._look_at_characters:
-            return
-        used, covered = self.meter.output_tokens, self._bill.covered_tokens
-        if used < covered:
-            self._look_at_characters = self.meter.characters + max(LOOK_CHARACTERS_LEAST, (covered - used) // 2)
-            return
-        try:
-            await self._bill.extend(used)
-        except InsufficientQuota:
-            self.ending = Ending.QUOTA_RAN_OUT
-            raise
-        except GatewayError as problem:
-            # Whatever it was that our own books could not do: the caller is told what that means for this answer.
-            self.ending = Ending.NODE_STOPPED
-            raise NodeStopping from problem
-
-
-def chat_answer(order: ChatOrder) -> type[ChatAnswer]:
-    return StreamedAnswer if order.stream else WholeAnswer
+    def _look_at_size(self, size_bytes: int) -> None:
+        self.meter.estimate(size_bytes)

@@ -31,8 +31,8 @@ from tollkeeper.core.money import Quota, usd_exact
 from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.quote import Ask, expected, most_output_tokens, quote
 from tollkeeper.ports import Extension, HoldOrder, Ledger, Outcome, Progress, Settlement, Verdict
+from tollkeeper.relay.attempt import Attempt
 from tollkeeper.relay.call import Call
-from tollkeeper.relay.dispatch import Attempt
 
 CHECKPOINT_SECONDS = 5.0
 # How long a stream waits for a database that is away before it is ended, and how often it asks.
@@ -56,6 +56,10 @@ HAS = {
 }
 
 
+def with_slack(cap_tokens: int) -> int:
+    return cap_tokens + cap_tokens // CAP_SLACK_PART + CAP_SLACK_TOKENS
+
+
 async def open_bill(
     call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, hold_seconds: int
 ) -> "Bill":
@@ -76,6 +80,11 @@ class AnyMeter(Protocol):
 
     @property
     def output_tokens(self) -> int: ...
+
+    @property
+    def guessed_tokens(self) -> int:
+        """Of the output, what nobody could count."""
+        ...
 
     @property
     def characters(self) -> int:
@@ -107,13 +116,19 @@ class Bill:
         limits = self._offer.model.limits
         capped = self._ask.max_output_tokens is not None
         if capped or self._covered_tokens >= limits.max_output_tokens * self._ask.n:
-            return self._covered_tokens + self._covered_tokens // CAP_SLACK_PART + CAP_SLACK_TOKENS
+            return with_slack(self._covered_tokens)
         return self._covered_tokens
 
     @property
-    def drained_when_client_leaves(self) -> bool:
-        """What a model thinks without saying is known only from the report at the end of its answer."""
-        return self._offer.model.limits.hidden_reasoning or self._ask.thinks
+    def max_output_tokens(self) -> int:
+        """What the model can say."""
+        return self._offer.model.limits.max_output_tokens
+
+    def needs_report(self, meter: AnyMeter) -> bool:
+        """Whether only the provider's report says what was used: thoughts without words come at the end of an answer,
+        and what images, audio and files came to is said once, at the beginning or at the end."""
+        thinks = self._offer.model.limits.hidden_reasoning or self._ask.thinks
+        return thinks or (self._ask.has_media and meter.so_far is None and meter.reported is None)
 
     async def hold(self) -> None:
         order = HoldOrder(
@@ -182,18 +197,35 @@ class Bill:
             self._last_word = self._charge(ending, meter, complete=True)
         return self._last_word
 
+    def _is_plausible(self, report: Usage) -> bool:
+        """A report is of what a model can read and say; and not of more than the caller's cap, but for thoughts, which
+        some vendors do not count toward it."""
+        limits, cap = self._offer.model.limits, self._ask.max_output_tokens
+        most_tokens = limits.context_tokens * self._ask.n
+        if cap is None:
+            return plausible(report, most_tokens)
+        if limits.hidden_reasoning or self._ask.thinks:
+            cap = max(cap, limits.max_output_tokens)
+        return plausible(report, most_tokens) and report.output_tokens <= with_slack(cap * self._ask.n)
+
+    def _counted_tokens(self, meter: AnyMeter) -> int:
+        """The output as it was counted. A guess is charged as far as it was held for, and no further."""
+        guessed_tokens = meter.guessed_tokens
+        known_tokens = meter.output_tokens - guessed_tokens
+        return known_tokens + min(guessed_tokens, max(0, self._covered_tokens - known_tokens))
+
     def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
         most_tokens = self._offer.model.limits.context_tokens * self._ask.n
-        reported = meter.reported if meter.reported and plausible(meter.reported, most_tokens) else None
+        reported = meter.reported if meter.reported and self._is_plausible(meter.reported) else None
         if reported and self._ask.measured:
             # Whoever sends more images than were asked for gives them away.
             reported = Usage(min(reported.input_tokens, self._ask.input_tokens))
-        output_tokens = 0 if reported and complete else min(meter.output_tokens, most_tokens)
+        output_tokens = 0 if reported and complete else min(self._counted_tokens(meter), most_tokens)
         if reported and reported.output_tokens < output_tokens:
             seen = Seen(counted=Usage(reported.input_tokens, output_tokens, reported.cached_tokens))
         else:
             so_far = meter.so_far
-            told = so_far if so_far and plausible(so_far, most_tokens) else Usage(self._ask.input_tokens)
+            told = so_far if so_far and self._is_plausible(so_far) else Usage(self._ask.input_tokens)
             # What was thought before it was spoken is known from such reports alone.
             counted = Usage(told.input_tokens, max(output_tokens, told.output_tokens), told.cached_tokens)
             seen = Seen(reported=reported, counted=counted, measured=self._ask.measured)

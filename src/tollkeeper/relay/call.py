@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Self
+from typing import NoReturn, Self
 from uuid import UUID
 
 from tollkeeper.core.addresses import Address
@@ -13,6 +13,9 @@ from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits import Outcome
 from tollkeeper.ports import Passage
+
+# How long a call that is cut off may wait for the next piece of its answer.
+CUT_OFF_SECONDS = 3.0
 
 
 class ClientLeft(Exception):
@@ -30,8 +33,10 @@ class Call:
         "admitted",
         "authorization",
         "client",
+        "cut_off_by",
         "ended_as",
         "ip",
+        "is_streamed",
         "let_go_of_body",
         "limits_told",
         "output_tokens",
@@ -59,12 +64,16 @@ class Call:
         # From where it comes, also as bans name it, and who is told how its rate limits stand.
         self.client: Ip | None = None
         self.ip = ""
+        # Whether its answer goes out as it comes.
+        self.is_streamed = False
         self.limits_told: Callable[[Outcome], None] = lambda _: None
         # Its places in the windows of its limits, once it has them; and what it used of tokens beside its input.
         self.passage: Passage | None = None
         self.output_tokens = 0
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
+        # Why its caller hears no more of it.
+        self.cut_off_by: GatewayError | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
         self._timers: list[asyncio.TimerHandle] = []
@@ -80,8 +89,17 @@ class Call:
             self._reason = reason
             self._task.cancel()
 
+    def cut_off(self, reason: GatewayError, ending: Ending) -> None:
+        """Let the caller hear no more of it but `reason`, at its next piece; wherever it stands, if there is none soon.
+        The provider is not stopped by that, so that what it made can still be known."""
+        if self.cut_off_by is None and self.ended_as is None:
+            self.cut_off_by = reason
+            self.goes_on(ending)
+            self.later(CUT_OFF_SECONDS, lambda: self.end(reason, ending))
+
     def endable(self, *, after_seconds: float | None, among: "Running | None" = None) -> "Endable":
-        """While this is open the call can be ended, and after that time it is. Those `among` which it is know of it."""
+        """While this is open the call can be ended, and after that time it is. Those `among` which it is know of it,
+        until it is discarded there."""
         return Endable(self, after_seconds, among)
 
     def begin(self) -> None:
@@ -94,15 +112,28 @@ class Call:
                 await self._absorb()
             elif isinstance(problem, asyncio.CancelledError) and self._reason is not None and self._task is not None:
                 self._task.uncancel()
-                raise self._reason from None
+                self._raise_reason()
         finally:
             self._task = None
             for timer in self._timers:
                 timer.cancel()
+            self._timers.clear()
+
+    def _raise_reason(self) -> NoReturn:
+        """No reference to what is raised stays here: its traceback has the frames of the call, and they have its body.
+        Such a circle would keep both until the garbage collector comes by, which is seldom."""
+        reason, self._reason = self._reason, None
+        try:
+            raise reason or ClientLeft from None
+        finally:
+            del reason
 
     def end_later(self, seconds: float, ending: Ending) -> None:
-        timer = asyncio.get_running_loop().call_later(seconds, lambda: self.end(TimeLimitReached(), ending))
-        self._timers.append(timer)
+        self.later(seconds, lambda: self.end(TimeLimitReached(), ending))
+
+    def later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Act after so many seconds, unless the call has come to its end by then."""
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, act))
 
     async def _absorb(self) -> None:
         """The call came to its own end in the very moment in which it was to be ended: that is no news any more."""
@@ -131,8 +162,6 @@ class Endable:
         return self
 
     async def __aexit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        if self._among is not None:
-            self._among.discard(self._call)
         await self._call.leave(problem)
 
 
@@ -154,6 +183,14 @@ class Running:
         self._calls.discard(call)
         if not self._calls:
             self._none_left.set()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every call was told to end."""
+        return self._over
+
+    def streams(self) -> list[Call]:
+        return [call for call in self._calls if call.is_streamed]
 
     def end_all(self) -> None:
         self._over = True

@@ -17,7 +17,8 @@ from hashlib import blake2b
 
 from tollkeeper.core import tokens
 from tollkeeper.core.catalog import Model
-from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.chat import WHOLE_BYTES_MOST, ChatOrder
+from tollkeeper.core.errors import AnswerWouldBeTooLarge
 from tollkeeper.core.quote import Ask
 
 # Text up to this is counted at once: half a millisecond.
@@ -30,6 +31,8 @@ ESTIMATED_CHARACTERS_PER_TOKEN = 2
 # About 150 bytes are kept for each of the others.
 REMEMBERED_CHARACTERS = range(1_000, 256_000)
 REMEMBERED_MOST = 20_000
+# So many of the longest are digested in 10 ms.
+TEXTS_AT_ONCE = 40
 
 
 class InputCounter:
@@ -45,7 +48,10 @@ class InputCounter:
         if order.characters < REMEMBERED_CHARACTERS.start:
             return order.input_tokens(part_tokens=part_tokens)
         total, new_texts, places = order.framing_tokens + order.media_parts * part_tokens, [], []
-        for text in order.texts:
+        for number, text in enumerate(order.texts, 1):
+            if number % TEXTS_AT_ONCE == 0:
+                # To look for many takes a while, too.
+                await asyncio.sleep(0)
             place = self._place(owner, text) if len(text) in REMEMBERED_CHARACTERS else None
             if place is not None and place in self._known:
                 total += self._known[place]
@@ -79,10 +85,21 @@ class InputCounter:
 
 
 async def read_ask(order: ChatOrder, model: Model, counter: InputCounter, *, owner: int) -> Ask:
-    """What of an order decides how much is held. Its texts are not needed after that."""
-    input_tokens = await counter.count(order, owner=owner, part_tokens=model.limits.hold_part_tokens)
+    """What of an order decides how much is held. Its texts are not needed after that. Raise AnswerWouldBeTooLarge."""
+    limits = model.limits
+    if not order.stream and order.answer_bytes_most(limits.max_output_tokens) > WHOLE_BYTES_MOST:
+        raise AnswerWouldBeTooLarge
+    input_tokens = await counter.count(order, owner=owner, part_tokens=limits.hold_part_tokens)
     order.texts = ()
-    return Ask(input_tokens=input_tokens, max_output_tokens=order.max_output_tokens, n=order.n, thinks=order.thinks)
+    counted_tokens = order.media_parts * limits.hold_part_tokens
+    return Ask(
+        input_tokens=input_tokens,
+        max_output_tokens=order.max_output_tokens,
+        n=order.n,
+        thinks=order.thinks,
+        media_tokens=max(0, min(order.media_tokens, limits.context_tokens) - counted_tokens),
+        has_media=order.media_parts > 0,
+    )
 
 
 def count_for_a_while(texts: Sequence[str]) -> tuple[list[int], bool]:

@@ -32,13 +32,15 @@ KEY_ALONE = "key"
 
 
 class Gate:
-    def __init__(self, limiter: Limiter, clock: Clock, *, restricted_percent: int) -> None:
-        """`restricted_percent`: what a restricted account has of its standard rate."""
+    def __init__(self, limiter: Limiter, clock: Clock, *, restricted_percent: int, unpaid_running_most: int) -> None:
+        """`restricted_percent`: what a restricted account has of its standard rate. `unpaid_running_most`: calls under
+        way of an account that never paid: one that can be thrown away must not run up a debt by many at once."""
         self.limiter = limiter
         self._clock = clock
         self._restricted_percent = restricted_percent
-        # By key, what it calls, and whether it is restricted: the windows, and the rates they were made from.
-        self._windows: dict[tuple[int, str, str, bool], tuple[Rates, Windows]] = {}
+        self._unpaid_running_most = unpaid_running_most
+        # By key, what it calls, whether it is restricted and has paid: the windows, and the rates they were made from.
+        self._windows: dict[tuple[int, str, str, bool, bool], tuple[Rates, Windows]] = {}
 
     def refuse_early(self, visitor: Visitor, caller: KeyRecord, rates: Rates, kind: str) -> None:
         """Raise RateLimited where the call cannot pass, without asking anybody."""
@@ -64,12 +66,13 @@ class Gate:
 
     def _windows_of(self, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "") -> Windows:
         restricted = caller.restricted_until is not None and is_restricted(caller, self._clock.now())
-        place = (caller.key_id, kind, model_id if model_id in rates.model_rates else "", restricted)
+        place = (caller.key_id, kind, model_id if model_id in rates.model_rates else "", restricted, caller.has_paid)
         known = self._windows.get(place)
         if known is not None and known[0] is rates:
             return known[1]
         percent = self._restricted_percent if restricted else None
-        windows = windows_of(caller, rates, kind, model_id, restricted_percent=percent)
+        running_most = None if caller.has_paid else self._unpaid_running_most
+        windows = windows_of(caller, rates, kind, model_id, restricted_percent=percent, running_most=running_most)
         if kind == KEY_ALONE:
             windows = Windows(windows.whose, tuple(window for window in windows.each if window.is_of_key))
         if len(self._windows) >= WINDOWS_KEPT:

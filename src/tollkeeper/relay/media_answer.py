@@ -34,6 +34,7 @@ class ByteMeter:
     reported: Usage | None = None
     so_far: Usage | None = None
     output_tokens = 0
+    guessed_tokens = 0
 
     def __init__(self) -> None:
         self.characters = 0
@@ -56,7 +57,7 @@ class TranscriptAnswer(Whole[AudioOrder, ByteMeter]):
     def _new_meter(order: AudioOrder) -> ByteMeter:
         return ByteMeter()
 
-    def _look_at(self, body: bytes) -> None:
+    def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
         try:
             transcript = decode_transcript(body)
         except NOT_READ:
@@ -64,6 +65,9 @@ class TranscriptAnswer(Whole[AudioOrder, ByteMeter]):
         if transcript.error is not None:
             raise NotAnAnswer
         self.meter.read(body)
+
+    def _look_at_size(self, size_bytes: int) -> None:
+        self.meter.characters += size_bytes
 
 
 class PassingAnswer(Answer[OrderType, MeterType]):
@@ -82,7 +86,8 @@ class PassingAnswer(Answer[OrderType, MeterType]):
             piece = await self._delivery.answer.read()
             self._passed_bytes += len(piece)
             if self._passed_bytes > PASSING_BYTES_MOST:
-                raise NotAnAnswer
+                # Nobody is to blame but whoever asked for so much.
+                raise StreamBroken
             self._watch(self.meter, piece)
         except (UpstreamFailed, NotAnAnswer):
             raise self._broken() from None

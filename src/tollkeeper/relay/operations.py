@@ -20,9 +20,9 @@ from tollkeeper.core.media import (
 )
 from tollkeeper.core.quote import Ask
 from tollkeeper.ports import AudioLengths
-from tollkeeper.relay.answer import chat_answer
 from tollkeeper.relay.count_input import InputCounter, read_ask
 from tollkeeper.relay.media_answer import ImageAnswer, SpeechAnswer, TranscriptAnswer
+from tollkeeper.relay.streamed_answer import chat_answer
 
 
 class Measures(msgspec.Struct, frozen=True):

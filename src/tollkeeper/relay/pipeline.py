@@ -21,12 +21,17 @@ from tollkeeper.core.charge import Ending
 from tollkeeper.ports import Catalog, Clock, Keys, Ledger
 from tollkeeper.relay.admit import admit
 from tollkeeper.relay.answer import AnyAnswer
-from tollkeeper.relay.bill import open_bill
+from tollkeeper.relay.aside import Aside
+from tollkeeper.relay.attempt import Attempt
+from tollkeeper.relay.bill import Bill, open_bill
 from tollkeeper.relay.call import Call, Running
-from tollkeeper.relay.dispatch import Attempt, Dispatcher, Journey
+from tollkeeper.relay.dispatch import Dispatcher, Journey
 from tollkeeper.relay.gate import Gate
 from tollkeeper.relay.operations import Measures, Operation
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, TimeLimits
+
+# Endings after which nobody hears the provider, and what it has sent is still to be known.
+WITHOUT_CALLER = frozenset({Ending.CLIENT_LEFT, Ending.REVOKED})
 
 
 class Relay(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +47,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     running: Running
     gate: Gate
     limits: TimeLimits
+    aside: Aside
 
 
 @asynccontextmanager
@@ -52,7 +58,7 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     call.admitted(caller)
     rates = (await relay.catalog.shelf()).rates_of(caller)
     relay.gate.refuse_early(call, caller, rates, operation.kind)  # 429
-    order = operation.read(await call.read_body())  # 400 413
+    order = await relay.aside.read(operation.read, await call.read_body())  # 400 403 413
     # The body may have taken a minute: the price is that of the book as it is now.
     shelf = await relay.catalog.shelf()
     offer = shelf.find(order, operation.kind, caller, relay.clock.now())  # 400 404
@@ -60,8 +66,10 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     tokens = 0 if ask.measured else ask.input_tokens
     call.passage = await relay.gate.enter(call, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
     bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
+    call.is_streamed = order.stream
     journey = Journey(
         request_id=call.request_id,
+        customer=caller.account_id,
         tokens=tokens,
         most_attempts=1 if call.address is Address.BACKUP else ATTEMPTS_MOST,
         first_byte_seconds=limits.first_byte(streamed=order.stream),
@@ -74,13 +82,23 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
         async with call.endable(after_seconds=limits.of(call, streamed=order.stream), among=relay.running):
             yield answer
     finally:
+        order.forget_content()
         try:
-            ending = _ending(answer, call, journey.attempts)
-            due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
-            bill.settle(due, ending, journey.attempts)
-            call.output_tokens = due.usage.output_tokens
+            if call.ended_as in WITHOUT_CALLER and not relay.running.is_over:
+                await answer.read_unread()
         finally:
+            _settle(answer, call, bill, journey)
+            # A process that stops waits for the calls that it knows of.
+            relay.running.discard(call)
             await answer.close()
+
+
+def _settle(answer: AnyAnswer, call: Call, bill: Bill, journey: Journey) -> None:
+    answer.note_unheard()
+    ending = _ending(answer, call, journey.attempts)
+    due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
+    bill.settle(due, ending, journey.attempts)
+    call.output_tokens = due.usage.output_tokens
 
 
 def _ending(answer: AnyAnswer, call: Call, attempts: Sequence[Attempt]) -> Ending:

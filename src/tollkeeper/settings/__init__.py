@@ -9,7 +9,8 @@ from tollkeeper.settings.reading import (
     load,
     sources,
 )
-from tollkeeper.settings.values import Secret, Settings
+from tollkeeper.settings.secret import Secret
+from tollkeeper.settings.values import Settings
 
 __all__ = [
     "FILE_VARIABLE",

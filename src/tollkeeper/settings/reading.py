@@ -19,7 +19,9 @@ import msgspec
 from msgspec import Meta
 
 from tollkeeper.core.client_ip import read_networks
-from tollkeeper.settings.values import Secret, Settings
+from tollkeeper.settings.journal_place import usual_journal_folder
+from tollkeeper.settings.secret import Secret
+from tollkeeper.settings.values import Settings
 
 PREFIX = "TOLLKEEPER_"
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
@@ -50,6 +52,8 @@ def load(environment: Mapping[str, str]) -> Settings:
     problems += [f"{PREFIX}{name.upper()} is not a setting. `tollkeeper settings` lists them all." for name in unknown]
     if problems:
         raise BadSettings("\n".join(problems))
+    # An empty one is none.
+    values["journal_folder"] = values.get("journal_folder") or usual_journal_folder(environment)
     settings = Settings(**values)
     problems = _check_hosts(settings) + _check_proxies(settings) + _check_mail(settings) + _check_log_site(settings)
     if problems:

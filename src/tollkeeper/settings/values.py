@@ -5,31 +5,14 @@ import socket
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
-# More than nothing, to the micro-USD.
-USD_FORM = r"^(?!0*\.?0*$)[0-9]{1,6}(\.[0-9]{1,6})?$"
+from tollkeeper.settings.journal_place import FORMER_FOLDER, usual_journal_folder
+from tollkeeper.settings.secret import Secret
+from tollkeeper.settings.terms import Terms
 
 
-class Secret(str):
-    """Text that must not be shown: prints, formats and logs as dots."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "•••"
-
-    __str__ = __repr__
-
-    def __format__(self, _: str) -> str:
-        return repr(self)
-
-    def reveal(self) -> str:
-        return self[:]
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(Terms, frozen=True, kw_only=True):
     database_url: Annotated[
         Secret, Meta(description="Address of PostgreSQL: postgresql://user:password@host:port/name.")
     ]
@@ -95,6 +78,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 75.0
 
+    crowded_idle_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            description="How long a connection may be without a call once half of them are taken; less, the fuller it "
+            "is. So connections that never send a whole request do not keep callers out.",
+        ),
+    ] = 10.0
+
+    front_host: Annotated[str, Meta(description="Address that `tollkeeper front` listens on.")] = "127.0.0.1"
+    front_port: Annotated[int, Meta(ge=1, le=65535, description="Port that `tollkeeper front` listens on.")] = 8000
+    front_certificate: Annotated[
+        str, Meta(description="PEM file with the front's certificate and its key. None: it speaks plain HTTP.")
+    ] = ""
+    front_connections_per_ip: Annotated[
+        int, Meta(ge=1, description="Connections that the front takes from one IP (IPv6: its /64).")
+    ] = 200
+    head_seconds: Annotated[
+        float, Meta(gt=0, description="How long a request's head may take to arrive at the front.")
+    ] = 10.0
+
     trusted_proxies: Annotated[
         tuple[str, ...],
         Meta(
@@ -120,38 +124,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     restricted_percent: Annotated[
         int, Meta(ge=1, le=100, description="What a restricted account has of its standard rate; it has no peak.")
     ] = 50
-
-    referral_pending_days: Annotated[
-        int, Meta(ge=0, le=366, description="Days until an inviter's cash can be withdrawn.")
-    ] = 14
-    referral_cash_cap_usd: Annotated[
-        str, Meta(pattern=USD_FORM, description="Cash that an account can earn by invitations in a calendar month.")
-    ] = "500"
-    gift_cap_usd: Annotated[
-        str, Meta(pattern=USD_FORM, description="Quota that an account can get by gift codes in a calendar month.")
-    ] = "100"
-    price_notice_hours: Annotated[
-        int, Meta(ge=1, le=8_760, description="Hours between the announcement of a price change and its effect.")
-    ] = 24
-    low_balance_usd: Annotated[
-        str, Meta(pattern=USD_FORM, description="Customers get a mail when what is left to them falls below this.")
-    ] = "1.00"
-    faucet_usd: Annotated[str, Meta(pattern=USD_FORM, description="Quota of a key from the faucet.")] = "1.00"
-    faucet_days: Annotated[
-        int, Meta(ge=1, le=3660, description="Days until a key from the faucet, and its quota, expire.")
-    ] = 30
-    faucet_per_network: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1_000_000,
-            description="Keys that the faucet gives to one network (IPv4 /24, IPv6 /64) in 24 hours; ten times as many "
-            "to an IPv6 /48.",
-        ),
-    ] = 10
-    faucet_per_day: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Keys that the faucet gives to everybody together in 24 hours.")
-    ] = 1_000
+    unpaid_calls_at_once: Annotated[
+        int, Meta(ge=1, description="Calls under way of an account whose quota is from faucet and gifts alone.")
+    ] = 4
 
     cut_seconds: Annotated[
         float,
@@ -174,6 +149,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     provider_idle_seconds: Annotated[
         float, Meta(gt=0, description="How long a provider may be silent in the middle of an answer.")
     ] = 300.0
+    private_providers: Annotated[
+        bool,
+        Meta(
+            description="Providers may be on this machine or in private networks, and be called over plain http: for "
+            "engines of your own. Metadata services of clouds, 0.0.0.0 and multicast addresses are never called."
+        ),
+    ] = False
     egress_proxy: Annotated[
         Secret,
         Meta(description="Proxy for all calls to providers: http://user:password@host:port. None: directly."),
@@ -241,23 +223,49 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1024,
-            description="Request bytes that one worker process reads at once; beyond it callers get 503.",
+            description="Bytes of large request bodies that one worker process has in hand at once; beyond it callers "
+            "get 503. The first 64 KiB of each body are free, and nobody gets more than a quarter once half is taken.",
         ),
     ] = 256 * 1024 * 1024
     journal_folder: Annotated[
         str,
         Meta(
             description="Where worker processes keep the journal of settlements under way. Local, writable, and the "
-            "same after a restart; it holds ids and counts, never content."
+            "same after a restart, and nobody else's; it holds ids and counts, never content. Default: the first that "
+            "can be used of $STATE_DIRECTORY (systemd), /var/lib/tollkeeper and ~/.local/state/tollkeeper."
         ),
-    ] = "/var/tmp/tollkeeper"  # noqa: S108 (unlike /tmp it outlives a reboot; files are made with mode 600)
+    ] = ""
     body_seconds: Annotated[float, Meta(gt=0, description="How long a request body may take to arrive.")] = 60.0
+    inspectable: Annotated[
+        bool,
+        Meta(
+            description="Debuggers of the same user may look into `serve` and `work`; otherwise only root's can. "
+            "Core dumps are never written."
+        ),
+    ] = False
+    startup_files: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names of `.pth` files, or sitecustomize, that may run code before `serve`, `work` and `front` "
+            "do: of a monitoring agent, for example. Any other that is not known keeps them from starting."
+        ),
+    ] = ()
 
     @property
     def journal(self) -> Path:
         """The journal's own folder for this database: another deployment's journal must not be replayed here."""
+        return Path(self.journal_folder or usual_journal_folder({})) / self._deployment
+
+    @property
+    def former_journal(self) -> Path | None:
+        """Where earlier versions kept it unless told otherwise."""
+        former = FORMER_FOLDER / self._deployment
+        return None if former == self.journal else former
+
+    @property
+    def _deployment(self) -> str:
         database = self.database_url.rpartition("@")[2]
-        return Path(self.journal_folder) / hashlib.sha256(database.encode()).hexdigest()[:16]
+        return hashlib.sha256(database.encode()).hexdigest()[:16]
 
     @property
     def node(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import asyncpg
 
 from tollkeeper.core.balance import Standing
+from tollkeeper.core.one_line import one_line
 from tollkeeper.ports import Credit, Credited, NotOnFile
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import Nudges
@@ -53,6 +54,7 @@ class SqlAccountDesk:
         self._nudges = nudges
 
     async def create(self, name: str, group: str, *, actor: str) -> int:
+        one_line(name, "An account's name")
         async with self._database.transaction() as connection:
             try:
                 account_id: int = await connection.fetchval(
@@ -65,11 +67,7 @@ class SqlAccountDesk:
 
     async def credit(self, credit: Credit, *, actor: str) -> Credited:
         async with self._database.transaction() as connection:
-            credited = await take_in(connection, credit)
-            if not credited.replayed:
-                detail = {"amount": credit.amount, "source": credit.source, "source_id": credit.source_id}
-                await audit(connection, actor, "account.credit", f"account:{credit.account_id}", detail)
-        return credited
+            return await take_in(connection, credit, actor=actor)
 
     async def disable(self, account_id: int, reason: str, *, actor: str) -> bool:
         async with self._database.transaction() as connection:

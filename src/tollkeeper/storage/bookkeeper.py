@@ -8,7 +8,8 @@ Rules of this file
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from tollkeeper.core.errors import StoreUnavailable
@@ -16,7 +17,8 @@ from tollkeeper.ports import Settlement
 from tollkeeper.steady import survive
 from tollkeeper.storage import workers
 from tollkeeper.storage.database import Database
-from tollkeeper.storage.journal import Journal, orphaned
+from tollkeeper.storage.journal import Journal, Orphan, orphaned
+from tollkeeper.storage.journal_folder import UnsafeFolder
 from tollkeeper.storage.ledger import SqlLedger
 from tollkeeper.storage.orphans import SqlOrphans
 
@@ -27,11 +29,20 @@ log = logging.getLogger(__name__)
 
 class Bookkeeper:
     def __init__(
-        self, database: Database, node: str, journal_folder: Path, *, patience_seconds: float, serves: bool = True
+        self,
+        database: Database,
+        node: str,
+        journal_folder: Path,
+        *,
+        patience_seconds: float,
+        serves: bool = True,
+        former_folder: Path | None = None,
     ) -> None:
+        """`former_folder`: where an earlier version may have left settlements."""
         self._database = database
         self._node = node
         self._journal_folder = journal_folder
+        self._former_folder = former_folder
         self._patience_seconds = patience_seconds
         self._serves = serves
         self._ledger: SqlLedger | None = None
@@ -86,7 +97,7 @@ class Bookkeeper:
     async def _replay(self, ledger: SqlLedger) -> int:
         """Settle what dead workers of this host left: from their journals, and what those do not know from the rest."""
         closed, orphans = 0, SqlOrphans(self._database)
-        for orphan in orphaned(self._journal_folder):
+        for orphan in chain(orphaned(self._journal_folder), _orphaned_before(self._former_folder)):
             from_journal = await _settle_all(ledger, orphan.settlements)
             await workers.end(self._database, orphan.worker_id)
             from_the_rest = await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
@@ -94,6 +105,16 @@ class Bookkeeper:
             for path in orphan.paths:
                 path.unlink(missing_ok=True)
         return closed
+
+
+def _orphaned_before(folder: Path | None) -> Iterator[Orphan]:
+    """What an earlier version left in its folder. It made the folder itself, so one that is not ours is not from it."""
+    try:
+        yield from () if folder is None else orphaned(folder)
+    except FileNotFoundError:
+        return
+    except UnsafeFolder as problem:
+        log.warning("journals of earlier versions are not read: %s", problem)
 
 
 async def _settle_all(ledger: SqlLedger, settlements: Iterable[Settlement]) -> int:

@@ -7,6 +7,7 @@ import msgspec
 
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.limits import Rates
+from tollkeeper.core.one_line import one_line
 from tollkeeper.ports import AlreadyOnFile, GroupRecord, NotOnFile
 from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import Nudges
@@ -51,6 +52,7 @@ class SqlGroupDesk:
         ]
 
     async def add(self, name: str, rates: Rates, *, actor: str) -> None:
+        one_line(name, "A group's name")
         async with self._database.transaction() as connection:
             await _check(connection, rates)
             try:

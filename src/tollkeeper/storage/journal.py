@@ -12,10 +12,12 @@ Rules of this file
 """
 
 import fcntl
+import logging
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -24,8 +26,12 @@ from uuid import UUID
 import msgspec
 
 from tollkeeper.ports import Settlement
+from tollkeeper.storage.journal_folder import JournalFolder, NotOurs
 
 SEGMENT_BYTES = 4 * 1024 * 1024
+SEGMENT_NAME = re.compile(r"[0-9]{1,18}-[0-9]{6,9}\.journal")
+
+log = logging.getLogger(__name__)
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Settlement).decode
@@ -34,13 +40,15 @@ decode = msgspec.json.Decoder(Settlement).decode
 class Segment:
     """One file, locked by this process."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: JournalFolder, name: str) -> None:
+        self._folder = folder
+        self._name = f"{name}.journal"
         # Locked before it has its name: nobody may find it and take its owner for dead.
-        nameless = path.with_suffix(".new")
-        self._descriptor: int | None = os.open(nameless, os.O_RDWR | os.O_CREAT, 0o600)
+        nameless = f"{name}.new"
+        folder.remove(nameless)
+        self._descriptor: int | None = folder.create(nameless)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        nameless.rename(path)
+        folder.rename(nameless, self._name)
         self._room: mmap.mmap | None = None
         self._size_bytes = 0
         self.unbooked: set[UUID] = set()
@@ -59,8 +67,7 @@ class Segment:
         self.unbooked.add(request_id)
 
     def remove(self) -> None:
-        with suppress(FileNotFoundError):
-            self.path.unlink()
+        self._folder.remove(self._name)
         self.leave()
 
     def leave(self) -> None:
@@ -84,10 +91,10 @@ class Journal:
     """The segments of one worker."""
 
     def __init__(self, folder: Path, worker_id: int) -> None:
-        self._folder = folder
+        """Raise UnsafeFolder where settlements could be forged."""
+        self._folder = JournalFolder(folder)
         self._worker_id = worker_id
         self._number = 0
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._segments = [self._new_segment()]
 
     def write(self, settlement: Settlement) -> None:
@@ -114,10 +121,11 @@ class Journal:
                 segment.leave()
             else:
                 segment.remove()
+        self._folder.close()
 
     def _new_segment(self) -> Segment:
         self._number += 1
-        return Segment(self._folder / f"{self._worker_id}-{self._number:06d}.journal")
+        return Segment(self._folder, f"{self._worker_id}-{self._number:06d}")
 
 
 class Orphan(NamedTuple):
@@ -128,33 +136,51 @@ class Orphan(NamedTuple):
     settlements: list[Settlement]
 
 
-def orphaned(folder: Path) -> Iterator[Orphan]:
-    """Every worker whose files can be locked. They stay locked by this process while they are being handled."""
-    paths = sorted(folder.glob("*.journal"), key=_place)
-    for worker_id, group in groupby(paths, key=lambda path: _place(path)[0]):
-        own = list(group)
-        with ExitStack() as stack:
-            try:
-                files = [stack.enter_context(_locked(path)) for path in own]
-            except (BlockingIOError, FileNotFoundError):
-                continue
-            last: dict[UUID, Settlement] = {}
-            for file in files:
-                last |= {settlement.request_id: settlement for settlement in _settlements(file.read())}
-            yield Orphan(worker_id, own, list(last.values()))
+def orphaned(path: Path) -> Iterator[Orphan]:
+    """Every worker whose files can be locked. They stay locked by this process while they are being handled. Raise
+    UnsafeFolder, and FileNotFoundError where there is no such folder."""
+    with closing(JournalFolder(path, create=False)) as folder:
+        for worker_id, group in groupby(_segments_in(folder), key=lambda name: _place(name)[0]):
+            with ExitStack() as stack:
+                own, last = [], dict[UUID, Settlement]()
+                try:
+                    for name in group:
+                        for file in stack.enter_context(_locked(folder, name)):
+                            own.append(path / name)
+                            last |= {settlement.request_id: settlement for settlement in _settlements(file.read())}
+                except (BlockingIOError, FileNotFoundError):
+                    continue
+                if own:
+                    yield Orphan(worker_id, own, list(last.values()))
 
 
-def _place(path: Path) -> tuple[int, int]:
+def _segments_in(folder: JournalFolder) -> list[str]:
+    """In the order in which they were written."""
+    names = [name for name in folder.names() if name.endswith(".journal")]
+    for name in names:
+        if not SEGMENT_NAME.fullmatch(name):
+            log.warning("%s is left alone: no journal has such a name", folder.path / name)
+    return sorted(filter(SEGMENT_NAME.fullmatch, names), key=_place)
+
+
+def _place(name: str) -> tuple[int, int]:
     """Worker and number of a segment, from its name."""
-    worker_id, _, number = path.stem.partition("-")
+    worker_id, _, number = name.removesuffix(".journal").partition("-")
     return int(worker_id), int(number)
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[BinaryIO]:
-    with path.open("rb") as file:
+def _locked(folder: JournalFolder, name: str) -> Iterator[Sequence[BinaryIO]]:
+    """The file, locked; nothing where it is not ours. Raise BlockingIOError while its worker lives."""
+    try:
+        descriptor = folder.open(name)
+    except NotOurs as problem:
+        log.warning("%s is left alone: %s", folder.path / name, problem)
+        yield ()
+        return
+    with os.fdopen(descriptor, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield file
+        yield (file,)
 
 
 def _settlements(text: bytes) -> Iterator[Settlement]:

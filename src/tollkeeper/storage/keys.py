@@ -21,6 +21,7 @@ from tollkeeper.storage.database import Database
 FIND = """
 select k.id, k.account_id, a.group_name, k.only_models, k.expires_at, k.revoked_at is not null as revoked,
        a.disabled_at is not null as account_disabled, a.restricted_until, k.only_networks,
+       exists (select from lot l where l.account_id = a.id and l.source not in ('faucet', 'gift')) as has_paid,
        case when k.digest <> all ($1) then k.former_until end as former_until
 from api_key k join account a on a.id = k.account_id
 where k.digest = any ($1)
@@ -48,13 +49,20 @@ class SqlKeys:
     async def find(self, key: str) -> KeyRecord | None:
         if not has_key_form(key):
             return None
-        digest = blake2b(key.encode(), digest_size=32, key=self._secret).digest()
-        if self._changes.fresh:
-            known = self._snapshots.get(digest)
-            if known is not None:
-                self._snapshots.move_to_end(digest)
-                return known
-        return await self._lookups.ask(digest, lambda: self._ask(key, digest))
+        digest = self._digest(key)
+        return self._recall(digest) or await self._lookups.ask(digest, lambda: self._ask(key, digest))
+
+    def remembered(self, key: str) -> KeyRecord | None:
+        return self._recall(self._digest(key)) if has_key_form(key) else None
+
+    def _digest(self, key: str) -> bytes:
+        return blake2b(key.encode(), digest_size=32, key=self._secret).digest()
+
+    def _recall(self, digest: bytes) -> KeyRecord | None:
+        known = self._snapshots.get(digest) if self._changes.fresh else None
+        if known is not None:
+            self._snapshots.move_to_end(digest)
+        return known
 
     async def _ask(self, key: str, digest: bytes) -> KeyRecord | None:
         heard_before = self._changes_heard
@@ -108,4 +116,5 @@ def _record(row: asyncpg.Record) -> KeyRecord:
         account_disabled=row["account_disabled"],
         restricted_until=row["restricted_until"],
         only_networks=None if row["only_networks"] is None else tuple(row["only_networks"]),
+        has_paid=row["has_paid"],
     )

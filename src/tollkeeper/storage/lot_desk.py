@@ -5,7 +5,6 @@ from datetime import datetime
 
 from tollkeeper.ports import NotOnFile
 from tollkeeper.ports.lots import Extended, Item, LotRecord, MonthFigures, StatementLine
-from tollkeeper.storage.audit import audit
 from tollkeeper.storage.database import Database
 
 LOTS = """
@@ -44,6 +43,7 @@ where account_id = $1 and cause >= uuid_floor($2) and cause < uuid_floor($3)
 group by 1
 order by place, item, detail
 """
+EXTEND = "select extend_lot_on_record($1, $2, $3, $4)"
 PATIENCE_SECONDS = 600.0
 
 
@@ -67,11 +67,9 @@ class SqlLotDesk:
             if before["closed_at"] is not None:
                 return Extended.CLOSED
             in_future = await connection.fetchval("select $1 > ledger_now()", until)
-            if not in_future or not await connection.fetchval("select extend_lot($1, $2)", lot_id, until):
+            if not in_future or not await connection.fetchval(EXTEND, lot_id, until, reason, actor):
                 # It was closed, or extended further, in this very moment.
                 return Extended.NOT_LATER
-            detail = {"account": before["account_id"], "until": until, "before": before["expires_at"], "reason": reason}
-            await audit(connection, actor, "lot.extend", f"lot:{lot_id}", detail)
         return Extended.EXTENDED
 
 

@@ -10,7 +10,6 @@ from tollkeeper.core.pool import Place
 from tollkeeper.core.prices import millionths
 from tollkeeper.ports import NotOnFile, ProviderAccount
 from tollkeeper.settings import Secret
-from tollkeeper.storage.audit import audit
 from tollkeeper.storage.changes import Changes, Nudges
 from tollkeeper.storage.database import Database
 from tollkeeper.storage.envelope import CannotOpen, EnvelopeKeys, unseal
@@ -18,7 +17,7 @@ from tollkeeper.storage.snapshot import Snapshot
 
 COLUMNS = """
 select id, name, vendor, base_url, key_envelope, tier, weight, requests_per_minute, tokens_per_minute, concurrency,
-       models, cost_multiplier, rejects, api_version, state = 'active' and suspended_at is null as takes_calls
+       models, cost_multiplier, rejects, passes, api_version, state = 'active' and suspended_at is null as takes_calls
 from provider_account
 """
 ALL = COLUMNS + "order by id"
@@ -59,11 +58,9 @@ class SqlSuspensions:
         await self._nudges.send()
 
     async def lift(self, account_id: int) -> bool:
-        async with self._database.transaction() as connection:
-            name = await connection.fetchval("select lift_suspension($1)", account_id)
-            if name is None:
-                return False
-            await audit(connection, self._actor, "provider.lift_suspension", f"provider_account:{name}", {})
+        row = await self._database.row("select lift_suspension($1, $2)", account_id, self._actor)
+        if row[0] is None:
+            return False
         await self._nudges.send()
         return True
 
@@ -105,6 +102,7 @@ def _account(row: asyncpg.Record, envelope_keys: EnvelopeKeys) -> ProviderAccoun
         takes_calls=row["takes_calls"],
         cost=millionths(row["cost_multiplier"]),
         rejects=frozenset(row["rejects"]),
+        passes=frozenset(row["passes"]),
         api_version=row["api_version"],
     )
 

@@ -12,6 +12,7 @@ from tollkeeper.ports import (
     NewProviderAccount,
     NotOnFile,
     ProviderAccount,
+    ProviderForm,
     ProviderStanding,
     ProviderState,
 )
@@ -28,12 +29,14 @@ READING_SECONDS = 60
 
 ADD = """
 insert into provider_account (name, vendor, base_url, key_envelope, tier, weight, requests_per_minute,
-                              tokens_per_minute, concurrency, models, cost_multiplier, rejects, api_version)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13) returning id
+                              tokens_per_minute, concurrency, models, cost_multiplier, rejects, api_version,
+                              passes)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13, $14) returning id
 """
 
 SET_FORM = """
-update provider_account set rejects = coalesce($2, rejects), api_version = coalesce($3, api_version)
+update provider_account
+set rejects = coalesce($2, rejects), api_version = coalesce($3, api_version), passes = coalesce($4, passes)
 where name = $1 returning id
 """
 SET_STATE = "update provider_account set state = $2 where name = $1"
@@ -47,7 +50,8 @@ with attempt as (
            a.place = jsonb_array_length(u.attempts) as is_last, u.charged, u.ending,
            (a.told ->> 'first_byte_ms')::numeric as first_byte_ms, (a.told ->> 'cost')::numeric as cost,
            a.told ->> 'outcome' not in
-               ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'node_stopped', 'owner_died')
+               ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'revoked', 'node_stopped',
+                'owner_died')
                and coalesce(a.told ->> 'status', '') not in ('400', '413', '422') as failed
     from usage u, jsonb_array_elements(u.attempts) with ordinality a (told, place)
     where u.request_id >= (select uuid_floor(ledger_now() - $2::interval))
@@ -59,7 +63,7 @@ with attempt as (
     from attempt group by name
 )
 select p.name, p.vendor, p.base_url, p.tier, p.weight, p.requests_per_minute, p.tokens_per_minute, p.concurrency,
-       p.state, p.suspended_at, p.suspended_because,
+       p.state, p.suspended_at, p.suspended_because, p.rejects, p.passes,
        (select count(*) from jsonb_object_keys(p.models)) as models, p.models is null as every_model,
        coalesce(t.attempts, 0) as attempts, coalesce(t.failed, 0) as failed, t.first_byte_ms,
        coalesce(t.delivered, 0) as delivered, coalesce(t.charged, 0) as charged, coalesce(t.cost, 0) as cost
@@ -89,18 +93,19 @@ class SqlProviderDesk:
                 "models": account.models,
                 "cost": str(account.cost),
                 "rejects": sorted(account.rejects),
+                "passes": sorted(account.passes),
                 "api_version": account.api_version,
             }
             await audit(connection, actor, "provider.add", f"provider_account:{account.name}", detail)
         await self._nudges.send()
         return account_id
 
-    async def set_form(self, name: str, *, rejects: frozenset[str] | None, api_version: str | None, actor: str) -> None:
+    async def set_form(self, name: str, form: ProviderForm, *, actor: str) -> None:
         async with self._database.transaction() as connection:
-            given = None if rejects is None else sorted(rejects)
-            if await connection.fetchval(SET_FORM, name, given, api_version) is None:
+            rejects, passes = _names(form.rejects), _names(form.passes)
+            if await connection.fetchval(SET_FORM, name, rejects, form.api_version, passes) is None:
                 raise NotOnFile(f"There is no provider account '{name}'.")
-            detail = {"rejects": given, "api_version": api_version}
+            detail = {"rejects": rejects, "api_version": form.api_version, "passes": passes}
             await audit(connection, actor, "provider.set_form", f"provider_account:{name}", detail)
         await self._nudges.send()
 
@@ -144,7 +149,12 @@ class SqlProviderDesk:
             account.cost,
             sorted(account.rejects),
             account.api_version,
+            sorted(account.passes),
         )
+
+
+def _names(given: frozenset[str] | None) -> list[str] | None:
+    return None if given is None else sorted(given)
 
 
 def _standing(row: asyncpg.Record) -> ProviderStanding:
@@ -157,6 +167,8 @@ def _standing(row: asyncpg.Record) -> ProviderStanding:
         state=ProviderState(row["state"]),
         suspended_at=row["suspended_at"],
         suspended_because=row["suspended_because"],
+        rejects=frozenset(row["rejects"]),
+        passes=frozenset(row["passes"]),
         attempts=row["attempts"],
         failed=row["failed"],
         first_byte_ms=None if row["first_byte_ms"] is None else int(row["first_byte_ms"]),

@@ -8,22 +8,24 @@ from tollkeeper.core.money import Quota
 from tollkeeper.ports import AlreadyOnFile, Credit, Credited, NotOnFile, Revoked
 from tollkeeper.storage.database import Database
 
-CREDIT = "select * from credit($1, $2, $3, $4, $5, $6, $7)"
+CREDIT = "select * from credit_on_record($1, $2, $3, $4, $5, $6, $7, $8)"
 LOTS_AT_ONCE = 1_000
 
 
 class SqlTreasury:
-    """The `Treasury` port."""
+    """The `Treasury` port. The console's role takes quota in and back, the worker's closes lots, makes partitions."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, actor: str = "treasury") -> None:
+        """`actor`: who is on the record for quota that comes or goes."""
         self._database = database
+        self._actor = actor
 
     async def credit(self, credit: Credit) -> Credited:
         async with self._database.transaction() as connection:
-            return await take_in(connection, credit)
+            return await take_in(connection, credit, actor=self._actor)
 
     async def extend_lot(self, lot_id: int, until: datetime) -> bool:
-        row = await self._database.row("select extend_lot($1, $2)", lot_id, until)
+        row = await self._database.row("select extend_lot_on_record($1, $2, '', $3)", lot_id, until, self._actor)
         return bool(row[0])
 
     async def close_lots(self, grace: timedelta) -> int:
@@ -41,15 +43,15 @@ class SqlTreasury:
         await self._database.row("select drop_old_holds(ledger_now() - $1::interval)", keep_holds)
 
     async def revoke(self, lot_id: int) -> Revoked:
-        row = await self._database.row("select * from revoke_lot($1)", lot_id)
+        row = await self._database.row("select * from revoke_lot_on_record($1, '', $2)", lot_id, self._actor)
         return Revoked(Quota(row["revoked"] or 0), Quota(row["owed"] or 0))
 
 
-async def take_in(connection: asyncpg.Connection, credit: Credit) -> Credited:
-    """Credit within a transaction of the caller's."""
+async def take_in(connection: asyncpg.Connection, credit: Credit, *, actor: str) -> Credited:
+    """Credit within a transaction of the caller's, and put it on the record."""
     values = (credit.account_id, credit.key_id, credit.amount, credit.source, credit.source_id)
     try:
-        row = await connection.fetchrow(CREDIT, *values, credit.months, credit.days)
+        row = await connection.fetchrow(CREDIT, *values, credit.months, credit.days, actor)
     except asyncpg.ForeignKeyViolationError as problem:
         named = f": {problem}" if credit.key_id is not None else ""
         raise NotOnFile(f"There is no account {credit.account_id}{named}.") from None

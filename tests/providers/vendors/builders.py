@@ -41,6 +41,8 @@ class Heard:
     """An answer in pieces, as the `UpstreamAnswer` port has it."""
 
     status = 200
+    is_translated = False
+    unheard_characters = 0
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)

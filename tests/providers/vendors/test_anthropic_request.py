@@ -44,7 +44,7 @@ def parts(*content: dict[str, Any]) -> list[dict[str, Any]]:
             id="allowed tools",
         ),
         pytest.param(
-            {"cache_control": {"type": "ephemeral", "ttl": "1h"}}, UnsupportedParameter, "cache_control.ttl", id="1 h"
+            {"cache_control": {"type": "ephemeral", "ttl": "1h"}}, InvalidParameter, "cache_control.ttl", id="1 h"
         ),
         pytest.param(
             {"messages": parts({"type": "input_audio", "input_audio": {"data": "", "format": "wav"}})},
@@ -137,7 +137,7 @@ def test_who_does_not_want_thoughts_is_heard_even_where_they_were_lost(wish: dic
 
 def test_free_json_is_passed_on_as_it_came_at_no_cost() -> None:
     """However much of it there is: it is neither read nor written again."""
-    nothings = "[" + ",".join(["[]"] * 1_000_000) + "]"
+    nothings = "[" + ",".join(["[]"] * 300_000) + "]"
     tool = {"type": "function", "function": {"name": "f", "parameters": {"x": 0}}}
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]})
     order = read_chat(body.replace('"x": 0', f'"x": {nothings}').encode())

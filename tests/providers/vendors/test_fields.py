@@ -1,14 +1,20 @@
 """What becomes of each parameter of the protocol, by vendor."""
 
 import json
+from typing import get_type_hints
 
 import pytest
+from openai.types.chat.completion_create_params import (
+    CompletionCreateParamsNonStreaming,
+    CompletionCreateParamsStreaming,
+)
 
 from tests.providers.vendors.builders import an_account, an_order, sent_by
 from tollkeeper.app import VENDORS
 from tollkeeper.core.chat import read_chat
 from tollkeeper.core.errors import UnsupportedParameter
-from tollkeeper.providers.vendors.fields import FIELDS, Form, Verdict
+from tollkeeper.providers.vendors.fields import FIELDS, NOWHERE, Form, Verdict
+from tollkeeper.providers.vendors.passes import can_be_passed
 
 FORMS = {
     "openai": Form.COMPATIBLE,
@@ -50,7 +56,7 @@ ASKING: dict[str, object] = {
     "user": "u",
     "safety_identifier": "s",
     "prompt_cache_key": "k",
-    "prompt_cache_options": {"scope": "user"},
+    "prompt_cache_options": {"mode": "explicit"},
     "prompt_cache_retention": "24h",
     "data_sources": [{"type": "azure_search"}],
     "functions": [{"name": "f"}],
@@ -60,7 +66,21 @@ ASKING: dict[str, object] = {
     "service_tier": "priority",
     "web_search_options": {},
     "audio": {"voice": "alloy", "format": "mp3"},
+    "moderation": {"model": "omni-moderation-latest"},
+    "usage": {"include": True},
+    "reasoning": {"effort": "high"},
+    "include_reasoning": True,
+    "reasoning_format": "parsed",
+    "enable_thinking": True,
+    "thinking_budget": 1024,
+    "min_p": 0.1,
+    "top_a": 0.1,
+    "typical_p": 0.1,
+    "repetition_penalty": 1.1,
+    "min_tokens": 5,
+    "stop_token_ids": [7],
     "modalities": ["text", "audio"],
+    **dict.fromkeys(NOWHERE, "https://canary.example"),
 }
 TABLE = [
     pytest.param(name, vendor, id=f"{name}, {vendor}")
@@ -129,15 +149,81 @@ def test_nobody_is_asked_to_keep_what_callers_say(vendor: str) -> None:
     assert not {"store", "metadata"} & sent.keys()
 
 
+@pytest.mark.parametrize("vendor", FORMS)
+def test_parameters_that_nobody_listed_are_refused(vendor: str) -> None:
+    with pytest.raises(UnsupportedParameter, match="'new_thing' cannot be honoured: this service does not know it"):
+        sent_by(VENDORS[vendor], an_order(new_thing={"a": 1}))
+
+
+@pytest.mark.parametrize("vendor", FORMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Service_Tier", "SERVICE_TIER", "service_tıer", "\u017fervice_tier", "ｓervice_tier"),  # noqa: RUF001
+        *("API_BASE", "Base_Url", "Api_\u212aey", "Web_Search_Options", "Store", "Top_P", "Mode\u200bl", "model "),
+    ],
+)
+def test_a_listed_name_written_otherwise_is_refused_whatever_the_listed_one_is(name: str, vendor: str) -> None:
+    with pytest.raises(UnsupportedParameter) as refusal:
+        sent_by(VENDORS[vendor], an_order(**{name: "priority"}))
+    assert refusal.value.param == name
+
+
+def test_a_listed_name_in_another_case_is_refused_with_the_right_one() -> None:
+    with pytest.raises(UnsupportedParameter, match="send service_tier"):
+        sent_by(VENDORS["openai"], an_order(Service_Tier="auto"))
+
+
+def test_an_order_of_listed_parameters_goes_out_as_it_came() -> None:
+    order = an_order(model="m", temperature=0.5, stream=True, stream_options={"include_usage": True}, seed=1)
+    _, _, body = VENDORS["openai"].chat(order, an_account(), most_output_tokens=5)
+    assert body is order.body
+
+
+@pytest.mark.parametrize("create", [CompletionCreateParamsNonStreaming, CompletionCreateParamsStreaming])
+def test_every_parameter_of_the_vendors_sdk_is_listed(create: type) -> None:
+    assert get_type_hints(create).keys() <= FIELDS.keys()
+
+
+# What the operator lets pass to one account.
+
+
 @pytest.mark.parametrize("vendor", ["openai", "azure"])
-def test_parameters_that_nobody_listed_pass_where_the_protocol_is_spoken(vendor: str) -> None:
-    assert sent_by(VENDORS[vendor], an_order(new_thing={"a": 1}))["new_thing"] == {"a": 1}
+def test_what_an_operator_lets_pass_goes_out_as_it_is(vendor: str) -> None:
+    account = an_account(vendor, passes=frozenset({"chat_template_kwargs"}))
+    given = {"enable_thinking": False}
+    assert sent_by(VENDORS[vendor], an_order(chat_template_kwargs=given), account)["chat_template_kwargs"] == given
+    for other in ("Chat_Template_Kwargs", "new_thing", "api_base"):
+        with pytest.raises(UnsupportedParameter):
+            sent_by(VENDORS[vendor], an_order(chat_template_kwargs=given, **{other: "x"}), account)
 
 
 @pytest.mark.parametrize("vendor", ["anthropic", "gemini"])
-def test_parameters_that_nobody_listed_are_refused_where_they_must_be_translated(vendor: str) -> None:
-    with pytest.raises(UnsupportedParameter, match="'new_thing' cannot be honoured: it is not a parameter that can be"):
-        sent_by(VENDORS[vendor], an_order(new_thing={"a": 1}))
+def test_nothing_passes_where_it_must_be_translated(vendor: str) -> None:
+    account = an_account(vendor, passes=frozenset({"new_thing"}))
+    with pytest.raises(UnsupportedParameter):
+        sent_by(VENDORS[vendor], an_order(new_thing=1), account)
+
+
+@pytest.mark.parametrize("name", ["chat_template_kwargs", "guided_json", "ignore_eos", "x1"])
+def test_what_is_not_listed_can_be_let_pass(name: str) -> None:
+    assert can_be_passed(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *sorted(FIELDS),
+        *("prompt", "input", "voice", "size", "file", "url", "image_url", "webhook_url"),
+        *("Api_Base", "Guided", "\u017fervice_tier", "a b", "a-b", "", "_", "1", "a" * 65, "language[]", "x\n"),
+    ],
+)
+def test_what_is_listed_or_looks_like_it_cannot(name: str) -> None:
+    assert not can_be_passed(name)
+
+
+def test_accounts_that_pass_different_things_speak_differently() -> None:
+    assert an_account().speech != an_account(passes=frozenset({"x"})).speech
 
 
 # What one account does not take, though its vendor does.

@@ -47,10 +47,11 @@ def furnish(settings: Mapping[str, str], upstream: str, customers: int, chance: 
     command(given, "model", "add", MODEL, *priced)
     command(given, "model", "add", THINKER, *priced, "--hidden-reasoning")
     asyncio.run(add_accounts(given, upstream, PROVIDER_KEY, ACCOUNTS))
-    return asyncio.run(_fill(settings, customers, chance))
+    return asyncio.run(fill_customers(settings, customers, chance))
 
 
-async def _fill(settings: Mapping[str, str], customers: int, chance: random.Random) -> list[Customer]:
+async def fill_customers(settings: Mapping[str, str], customers: int, chance: random.Random) -> list[Customer]:
+    """So many keys, several to an account, each account with more quota than it can use."""
     peppers = Peppers(keys_by_version(settings["TOLLKEEPER_PEPPERS"], least_bytes=32))
     keys = [mint("a", chance.choice) for _ in range(customers)]
     digests = [peppers.digest(key, 1) for key in keys]

@@ -18,6 +18,8 @@ ON_A_COLD_NODE = 60
 STREAM = "tokens=30 chunk_ms=10"
 # About what such a stream has, with its head and frames: some callers leave in the head, some after the last word.
 STREAM_BYTES = 8_500
+# One that goes on for longer than what is under way is counted.
+LONG_STREAM = "tokens=120 chunk_ms=10"
 LATE_SECONDS = 0.4
 LATE = f"tokens=30 delay_ms={LATE_SECONDS * 1_000:.0f}"
 
@@ -41,9 +43,13 @@ class Manner(msgspec.Struct, frozen=True):
     closes_upstream: bool
 
 
-BEFORE_THE_FIRST_BYTE = Manner("before the first byte", 0.1, LATE, True, MODEL, (LEFT_BEFORE_OUTPUT,), True)
+# What a provider sends within half a second of leaving was under way, and may come to the end of the answer.
+BEFORE_THE_FIRST_BYTE = Manner(
+    "before the first byte", 0.1, LATE, True, MODEL, (LEFT_BEFORE_OUTPUT, LEFT, HEARD_OUT), True
+)
 MANNERS = (
-    Manner("in the middle", 0.7, STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT, COMPLETE), True),
+    Manner("in the middle", 0.4, LONG_STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT), True),
+    Manner("near the end", 0.3, STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT, COMPLETE), True),
     BEFORE_THE_FIRST_BYTE,
     Manner("in a whole call", 0.1, LATE, False, MODEL, (HEARD_OUT,), False),
     Manner("while a thinker spoke", 0.1, STREAM, True, THINKER, (HEARD_OUT, COMPLETE), False),

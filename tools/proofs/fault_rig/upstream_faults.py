@@ -85,7 +85,8 @@ FAULTS = (
     Fault("400", "status=400", REJECTED, REJECTED),
     Fault("401", "status=401", REFUSED, REFUSED),
     Fault("402", "status=402", REFUSED, REFUSED),
-    Fault("403", "status=403", REFUSED, REFUSED),
+    # It is about what was asked: whoever is asked says it.
+    Fault("403", "status=403", REJECTED, REJECTED),
     Fault("404", "status=404", REFUSED, REFUSED),
     Fault("413", "status=413", REJECTED, REJECTED),
     Fault("422", "status=422", REJECTED, REJECTED),

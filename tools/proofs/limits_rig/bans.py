@@ -35,6 +35,7 @@ GOOD_CALLS_EVERY_SECONDS = 5.0
 # One for each worker, so that nobody good comes near a limit.
 WISHES = {"suspect": Wish(), "victim": Wish(), **{f"good {number}": Wish() for number in range(4)}}
 BANNED = {"403 ip_banned"}
+PUBLIC = "/prices.json"
 
 
 class Bans:
@@ -42,7 +43,9 @@ class Bans:
         self._site = site
         self._servers = servers
         self._findings = findings
-        self._asked = get("/v1/models", site.customers["suspect"].key.text)
+        # What anybody may ask without a key; a good key passes a ban for invalid calls.
+        self._asked = get(PUBLIC, "")
+        self._known = get("/v1/models", site.customers["suspect"].key.text)
 
     async def prove(self) -> float:
         """The longest time from the first call too many until every worker refuses."""
@@ -62,6 +65,7 @@ class Bans:
             await asyncio.to_thread(server.ask, "FLUSHALL")
         await asyncio.sleep(STILL_BANNED_AFTER_SECONDS)
         self._check("a ban survives that Redis forgets", await statuses(lines, self._asked), BANNED)
+        self._check("a good key passes it", await statuses(lines, self._known), {"200"})
         await self._support(lines)
         return seconds
 
@@ -85,7 +89,7 @@ class Bans:
 
         lines = await lines_to_every_worker(self._site.nodes, from_ip=SPOOFER)
         seconds = await self._flood("a flooder under false names", lines, as_victim)
-        disguised = get("/v1/models", self._site.customers["suspect"].key.text, as_victim(1))
+        disguised = get(PUBLIC, "", as_victim(1))
         self._check("a false name does not get around a ban", await statuses(lines, disguised), BANNED)
         victims_lines = await lines_to_every_worker(self._site.nodes, from_ip=VICTIM)
         asked = get("/v1/models", self._site.customers["victim"].key.text)
@@ -109,7 +113,7 @@ class Bans:
             f"{REMOTE_FLOODER}, {REMOTE_BYSTANDER}": {"200"},
             "203.0.113.1": {"200"},
         }.items():
-            asked = get("/v1/models", key, {"X-Forwarded-For": claimed})
+            asked = get(PUBLIC, "", {"X-Forwarded-For": claimed})
             self._check(f"behind a proxy, as {claimed}", await statuses(lines, asked), expected)
         self._check("the proxy itself is served", await statuses(lines, get("/v1/models", key)), {"200"})
         self._check("only the right-most hop was banned", await self._banned(), {FLOODER, SPOOFER, REMOTE_FLOODER})

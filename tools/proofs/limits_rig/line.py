@@ -41,8 +41,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def get(path: str, key: str, headers: Mapping[str, str] | None = None) -> bytes:
-    more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
-    return f"GET {path} HTTP/1.1\r\nHost: {HERE}\r\nAuthorization: Bearer {key}\r\n{more}\r\n".encode()
+    """Without a key where it is empty."""
+    known = {"Authorization": f"Bearer {key}"} if key else {}
+    more = "".join(f"{name}: {value}\r\n" for name, value in (known | dict(headers or {})).items())
+    return f"GET {path} HTTP/1.1\r\nHost: {HERE}\r\n{more}\r\n".encode()
 
 
 def chat(key: str) -> bytes:

@@ -9,6 +9,7 @@ from tollkeeper.core.pool import Place, choose, tiers
 ACCOUNTS = 1_000
 ROUNDS = 5_000
 TURN = 50
+CUSTOMER = 1
 
 
 def choose_us() -> float:
@@ -19,7 +20,7 @@ def choose_us() -> float:
     now = 100.0
 
     def may_take(number: int, place: Place) -> bool:
-        return number % 10 != 0 and healths[number].takes_calls(place, now)
+        return number % 10 != 0 and healths[number].takes_calls(place, now, by=CUSTOMER)
 
     def burden(number: int) -> float:
         return healths[number].burden(now)
@@ -31,6 +32,6 @@ def choose_us() -> float:
         taken.append((time.perf_counter() - begun) / TURN)
         for number in chosen:
             assert number is not None
-            healths[number].begin(100, now)
+            healths[number].begin(100, now, by=CUSTOMER)
         now += 0.5
     return sorted(taken)[len(taken) // 2] * 1e6

@@ -34,7 +34,12 @@ class BareProxy:
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(self._command, env=clean_environment())
-        wait_until(lambda: bool(listeners(self.port)), self._check_alive)
+        try:
+            wait_until(lambda: bool(listeners(self.port)), self._check_alive)
+        except BaseException:
+            # Whoever is interrupted while it starts leaves nothing behind.
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,7 +56,7 @@ class BareProxy:
 
 def proxy(upstream: str, provider_key: str) -> App:
     """The ASGI application of its worker process."""
-    client = HttpUpstream(connect_seconds=10, idle_seconds=300)
+    client = HttpUpstream(connect_seconds=10, idle_seconds=300, private_allowed=True)
     url = f"{upstream}/chat/completions"
     headers = (("content-type", "application/json"), ("authorization", f"Bearer {provider_key}"))
 

@@ -1,4 +1,4 @@
-"""Load as a process of its own: a plan on its input, what was measured on its output, both JSON.
+"""Load as a process of its own: plans on its input, what was measured on its output, both JSON; one after another.
 
 Closed loop: every connection asks again as soon as it was answered. Open loop: calls come by chance at a given rate,
 however long the answers take.
@@ -99,6 +99,8 @@ class Load:
         end = self._count()
         self._stopping = True
         await driven
+        for caller in self._callers:
+            caller.close()
         waits, late_ns = sorted(self._waits[begin.calls : end.calls]), sorted(self._late_ns[begin.stamps : end.stamps])
         return Measured(
             calls=end.calls - begin.calls,
@@ -174,9 +176,13 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[int(len(ordered) * share)] if ordered else 0.0
 
 
+async def run(plans: Sequence[Plan]) -> list[Measured]:
+    return [await Load(plan).run() for plan in plans]
+
+
 def main() -> None:
-    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
-    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(Load(plan).run())))
+    plans = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Plan])
+    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(run(plans))))
 
 
 if __name__ == "__main__":

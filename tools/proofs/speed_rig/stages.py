@@ -47,6 +47,8 @@ BY_FILE: Mapping[str, str] = {
     f"{ROOM}relay/dispatch.py": "upstream",
     f"{ROOM}providers/": "upstream",
     f"{ROOM}relay/answer.py": "answer",
+    f"{ROOM}relay/streamed_answer.py": "answer",
+    f"{ROOM}core/answer_reading.py": "answer",
     f"{ROOM}edge/outgoing.py": "answer",
     f"{ROOM}core/meter.py": "answer",
     f"{ROOM}core/sse.py": "answer",

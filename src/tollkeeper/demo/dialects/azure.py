@@ -94,10 +94,10 @@ class Azure(OpenAI):
         return msgspec.json.encode({"error": {"code": problem.code or str(status), "message": said}})
 
     def whole(self, scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
-        return completion(scene, _extras(scene), in_pieces=in_pieces)
+        return completion(scene, extras_of(scene), in_pieces=in_pieces)
 
     def telling(self, scene: Scene) -> Chunks:
-        return FilteredChunks(scene, _extras(scene))
+        return FilteredChunks(scene, extras_of(scene))
 
 
 def deployment_in(path: str) -> str | None:
@@ -113,7 +113,7 @@ class FilteredChunks(Chunks):
         yield from super().opening()
 
 
-def _extras(scene: Scene) -> Extras:
+def extras_of(scene: Scene) -> Extras:
     results = _FOUND if scene.speech.finish_reason == "content_filter" else _SAFE
     choice = b',"content_filter_results":' + msgspec.json.encode(results)
     return Extras(choice=choice, empty_choice=b',"content_filter_results":{}', whole=_PROMPT)

@@ -5,7 +5,7 @@ import time
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.media import MediaOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
-from tollkeeper.providers.vendors.anthropic_to_chat import MessageStream, is_about_the_account, whole_answer
+from tollkeeper.providers.vendors.anthropic_to_chat import SILENT, MessageStream, is_about_the_account, whole_answer
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.chat_request import read_request
 from tollkeeper.providers.vendors.chat_to_anthropic import message_request
@@ -24,7 +24,7 @@ class Anthropic:
     def chat(
         self, order: ChatOrder, account: ProviderAccount, *, most_output_tokens: int
     ) -> tuple[str, Headers, bytes]:
-        request = read_request(fitting(order.fields, Form.ANTHROPIC, account.rejects))
+        request = read_request(fitting(order.fields, Form.ANTHROPIC, rejects=account.rejects))
         body = message_request(
             request,
             model=account.name_of(order.model) or order.model,
@@ -40,7 +40,7 @@ class Anthropic:
         heading = Heading("", int(time.time()), order.model)
         if order.stream:
             return TranslatedStream(answer, MessageStream(heading))
-        return TranslatedWhole(answer, lambda body: whole_answer(body, heading))
+        return TranslatedWhole(answer, lambda body: whole_answer(body, heading), SILENT)
 
     def meaning(self, status: int, body: bytes) -> int:
         return PAYMENT_REQUIRED if is_about_the_account(body) else status

@@ -32,6 +32,13 @@ ABOUT_THE_ACCOUNT = (
     "This organization has been disabled",
     "You have reached your specified API usage limits",
 )
+# Members of a message and its events that have no text of the model's.
+SILENT = frozenset(
+    {
+        *("type", "id", "model", "role", "index", "usage", "stop_reason", "error", "request_id", "tool_use_id"),
+        "container",
+    }
+)
 # More thoughts than any model has are not kept for sending back.
 THOUGHT_CHARACTERS_MOST = 4 * 1024 * 1024
 
@@ -90,6 +97,8 @@ def is_about_the_account(body: bytes) -> bool:
 
 class MessageStream:
     """The events of one message. The `StreamTranslator` protocol."""
+
+    silent = SILENT
 
     def __init__(self, heading: Heading) -> None:
         self._heading = heading

@@ -7,11 +7,13 @@ Rules of this file
    operator has there, is not passed on to anybody. What a vendor charges more for by itself (writing to its cache, very
    long input) is for the price to include.
 3. A value that asks for nothing (`n` of 1, a penalty of 0) is as good as none.
-4. Parameters that are not listed pass to vendors that speak the protocol, for we do not own it; where an order must be
-   translated they are refused, for nobody could say what became of them.
+4. Parameters that are not listed are refused: nobody could say what a provider would make of them, fetch for them or
+   charge. An operator may let more pass to an account (`passes`), but nothing that stands here.
+5. Names are told apart to the letter, for a provider may read `Service_Tier` as `service_tier`.
 """
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -70,37 +72,67 @@ PASSES = Treatment(Verdict.TAKEN)
 EVERYWHERE = Field(PASSES, PASSES, PASSES)
 
 NO_SUCH_THING = refused("this model's provider has no such setting")
+NOT_LISTED = refused("this service does not know it, and its operator has not let it pass; leave it out")
 UNKNOWN = refused("it is not a parameter that can be translated for this model's provider")
 NO_PROMISE = dropped("the protocol promises nothing by it")
 NOT_STORED = dropped("answers are not stored")
+IS_REPORTED = dropped("usage is reported anyway")
 NO_TIERS = refused("it changes what the provider charges, and this service has one price; send auto or default")
 NOT_OURS = refused("it would have the provider read what is this service's own")
 NO_SEARCH = refused("searches are charged beside tokens, and this service does not sell them")
+NOT_SOLD = refused("it has the provider ask another model, which this service does not sell")
 NO_SPEECH = refused("spoken answers are charged otherwise than text; use /v1/audio/speech")
+UNCOUNTED = dropped("the answer is the same without it, and what is predicted wrongly would be charged as output")
+NO_DETOUR = refused("where an order goes, and with whose key, is for this service to say")
+ONE_MODEL = refused("a call is priced as one of one model; name it in model")
+NO_PLUGINS = refused("what a provider adds to an order is charged beside its tokens or not counted")
+USES_MORE = refused("it has the provider make more than it answers, and charge for that")
+PUT_IT_IN_MESSAGES = refused("what it holds would not be counted; put it into messages")
+WHERE_KNOWN = Field(taken("where the provider has it"), UNKNOWN, UNKNOWN)
+NOWHERE = {
+    **dict.fromkeys(("api_base", "base_url", "api_key", "api_version", "api_type", "organization"), NO_DETOUR),
+    **dict.fromkeys(("headers", "extra_headers", "extra_query", "extra_body", "custom_llm_provider"), NO_DETOUR),
+    **dict.fromkeys(("models", "fallbacks", "route", "provider", "preset"), ONE_MODEL),
+    **dict.fromkeys(("plugins", "transforms", "tool_resources", "mcp_servers"), NO_PLUGINS),
+    **dict.fromkeys(("best_of", "use_beam_search"), USES_MORE),
+    "documents": PUT_IT_IN_MESSAGES,
+    "chat_template": refused("how messages become a prompt is for the model's provider to say"),
+}
 USE_TOOLS = refused("it is the old form of tools; send tools and tool_choice")
 
 FIELDS: Mapping[str, Field] = {
     "model": EVERYWHERE,
     "messages": Field(
-        PASSES,
+        taken("texts, images, audio, documents, tools; of these, images by public address too"),
         taken("texts, images, documents, tools; not audio, nor names of speakers"),
         taken("texts, images, audio, documents, tools; images and documents as data, not by address"),
     ),
     "stream": EVERYWHERE,
-    "stream_options": EVERYWHERE,
+    "stream_options": Field(taken("include_usage, include_obfuscation"), PASSES, PASSES),
     "max_tokens": EVERYWHERE,
     "max_completion_tokens": EVERYWHERE,
     "stop": EVERYWHERE,
     "temperature": Field(PASSES, taken("from 0 to 1"), PASSES),
     "top_p": EVERYWHERE,
     "top_k": Field(taken("where the provider has it"), PASSES, PASSES),
-    "tools": Field(PASSES, taken("functions"), taken("functions")),
+    "tools": Field(taken("functions and custom tools"), taken("functions"), taken("functions")),
     "tool_choice": Field(PASSES, taken("not lists of allowed tools"), taken("not lists of allowed tools")),
     "parallel_tool_calls": Field(PASSES, PASSES, taken("of several calls at once, the first is passed on"), (True,)),
     "response_format": Field(PASSES, taken("json_schema; a plain json_object is refused"), PASSES),
     "reasoning_effort": EVERYWHERE,
     "thinking": Field(taken("where the provider has it"), taken("as the vendor defines it"), UNKNOWN),
-    "cache_control": Field(taken("where the provider has it"), taken("for 5 minutes"), NO_PROMISE),
+    "cache_control": Field(taken("where the provider has it, for 5 minutes"), taken("for 5 minutes"), NO_PROMISE),
+    "reasoning": WHERE_KNOWN,
+    "include_reasoning": WHERE_KNOWN,
+    "reasoning_format": WHERE_KNOWN,
+    "enable_thinking": WHERE_KNOWN,
+    "thinking_budget": WHERE_KNOWN,
+    "min_p": WHERE_KNOWN,
+    "top_a": WHERE_KNOWN,
+    "typical_p": WHERE_KNOWN,
+    "repetition_penalty": WHERE_KNOWN,
+    "min_tokens": WHERE_KNOWN,
+    "stop_token_ids": WHERE_KNOWN,
     "n": Field(PASSES, refused("this model's provider gives one answer to a call"), PASSES, (1,)),
     "seed": Field(PASSES, NO_PROMISE, PASSES),
     "frequency_penalty": Field(PASSES, NO_SUCH_THING, PASSES, (0,)),
@@ -109,14 +141,15 @@ FIELDS: Mapping[str, Field] = {
     "logprobs": Field(PASSES, NO_SUCH_THING, refused("it is not translated for this model's provider"), (False,)),
     "top_logprobs": Field(PASSES, NO_SUCH_THING, refused("it is not translated for this model's provider"), (0,)),
     "verbosity": Field(PASSES, NO_SUCH_THING, NO_SUCH_THING, ("medium",)),
-    "prediction": Field(PASSES, NO_PROMISE, NO_PROMISE),
+    "prediction": Field(UNCOUNTED, NO_PROMISE, NO_PROMISE),
     "user": Field(PASSES, taken("as metadata.user_id"), NO_PROMISE),
     "safety_identifier": Field(PASSES, taken("as metadata.user_id"), NO_PROMISE),
     "prompt_cache_key": Field(PASSES, NO_PROMISE, NO_PROMISE),
-    "prompt_cache_options": Field(PASSES, NO_PROMISE, NO_PROMISE),
+    "prompt_cache_options": Field(taken("for the vendor's usual time"), NO_PROMISE, NO_PROMISE),
     "prompt_cache_retention": Field(NOT_STORED, NO_PROMISE, NO_PROMISE),
     "functions": Field(PASSES, USE_TOOLS, USE_TOOLS),
     "function_call": Field(PASSES, USE_TOOLS, USE_TOOLS),
+    "usage": Field(IS_REPORTED, IS_REPORTED, IS_REPORTED),
     "store": Field(NOT_STORED, NOT_STORED, NOT_STORED, (False,)),
     "metadata": Field(NOT_STORED, NOT_STORED, NOT_STORED, ({},)),
     "service_tier": Field(NO_TIERS, NO_TIERS, NO_TIERS, ("auto", "default")),
@@ -124,12 +157,14 @@ FIELDS: Mapping[str, Field] = {
     "web_search_options": Field(NO_SEARCH, NO_SEARCH, NO_SEARCH),
     "audio": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH),
     "modalities": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH, (["text"],)),
+    "moderation": Field(NOT_SOLD, NOT_SOLD, NOT_SOLD),
+    **{name: Field(treatment, treatment, treatment) for name, treatment in NOWHERE.items()},
 }
 
-# What must be looked at in an order that otherwise passes as it came.
-WATCHED = frozenset(name for name, field in FIELDS.items() if field.compatible.verdict is not Verdict.TAKEN)
+# An order with nothing else in it passes as it came.
+PASSING = frozenset(name for name, field in FIELDS.items() if field.compatible.verdict is Verdict.TAKEN)
 # What an account can be said not to take, although its vendor does; nobody can be asked anything without the others.
-CAN_BE_REJECTED = FIELDS.keys() - {"model", "messages", "stream"}
+CAN_BE_REJECTED = FIELDS.keys() - NOWHERE.keys() - {"model", "messages", "stream"}
 # Without these an answer is the same, or as good as it can be.
 CAN_BE_SPARED = frozenset(
     {
@@ -145,9 +180,11 @@ NOT_BY_THIS_ONE = refused("the provider of this model does not take it")
 decode = msgspec.json.Decoder().decode
 
 
-def fitting(fields: Mapping[str, Raw], form: Form, rejects: frozenset[str]) -> dict[str, Raw]:
-    """What of an order's parameters goes out in this form, to an account that `rejects` some. Raise
-    UnsupportedParameter."""
+def fitting(
+    fields: Mapping[str, Raw], form: Form, *, rejects: frozenset[str], passes: frozenset[str] = frozenset()
+) -> dict[str, Raw]:
+    """What of an order's parameters goes out in this form, to an account that `rejects` some, and that the operator
+    lets some more pass to. Raise UnsupportedParameter."""
     kept: dict[str, Raw] = {}
     for name, value in fields.items():
         if name in OTHER_NAMES and (name in rejects or OTHER_NAMES[name] in rejects):
@@ -156,7 +193,7 @@ def fitting(fields: Mapping[str, Raw], form: Form, rejects: frozenset[str]) -> d
             if bytes(value) != b"null" and (name == known or known not in kept):
                 kept[known] = value
             continue
-        treatment = _treatment(name, form, rejects)
+        treatment = PASSES if name in passes else _treatment(name, form, rejects)
         if treatment.verdict is Verdict.TAKEN:
             kept[name] = value
         elif treatment.verdict is Verdict.REFUSED and not _asks_for_nothing(name, value):
@@ -168,9 +205,14 @@ def _treatment(name: str, form: Form, rejects: frozenset[str]) -> Treatment:
     if name in rejects:
         return NO_PROMISE if name in CAN_BE_SPARED else NOT_BY_THIS_ONE
     field = FIELDS.get(name)
-    if field is None:
-        return PASSES if form is Form.COMPATIBLE else UNKNOWN
-    return field.in_form(form)
+    return field.in_form(form) if field is not None else not_listed(name, FIELDS)
+
+
+def not_listed(name: str, known: Collection[str]) -> Treatment:
+    meant = unicodedata.normalize("NFKC", name).casefold()
+    if meant != name and meant in known:
+        return refused(f"parameters are written as the protocol has them; send {meant}")
+    return NOT_LISTED
 
 
 def _asks_for_nothing(name: str, value: Raw) -> bool:

@@ -11,6 +11,7 @@ from tollkeeper.providers.vendors.chat_request import read_request
 from tollkeeper.providers.vendors.chat_to_gemini import content_request
 from tollkeeper.providers.vendors.fields import Form, fitting
 from tollkeeper.providers.vendors.gemini_to_chat import (
+    SILENT,
     ContentStream,
     is_about_the_account,
     is_about_the_key,
@@ -26,7 +27,8 @@ VERSIONS = ("/v1", "/v1beta", "/v1alpha")
 PREFIX = "models/"
 BAD_REQUEST = 400
 UNAUTHORIZED = 401
-FORBIDDEN = 403
+# Of the account, from where we are: not a matter of its key, and not of the request.
+UNAVAILABLE = 503
 
 
 class Gemini:
@@ -35,7 +37,7 @@ class Gemini:
     def chat(
         self, order: ChatOrder, account: ProviderAccount, *, most_output_tokens: int
     ) -> tuple[str, Headers, bytes]:
-        request = read_request(fitting(order.fields, Form.GEMINI, account.rejects))
+        request = read_request(fitting(order.fields, Form.GEMINI, rejects=account.rejects))
         model = (account.name_of(order.model) or order.model).removeprefix(PREFIX)
         method = "streamGenerateContent?alt=sse" if order.stream else "generateContent"
         address = f"{_base(account)}/models/{quote(model, safe='')}:{method}"
@@ -50,14 +52,14 @@ class Gemini:
         one_tool_call = bytes(order.fields.get("parallel_tool_calls", b"")) == b"false"
         if order.stream:
             return TranslatedStream(answer, ContentStream(heading, one_tool_call=one_tool_call))
-        return TranslatedWhole(answer, lambda body: whole_answer(body, heading, one_tool_call=one_tool_call))
+        return TranslatedWhole(answer, lambda body: whole_answer(body, heading, one_tool_call=one_tool_call), SILENT)
 
     def meaning(self, status: int, body: bytes) -> int:
         if status != BAD_REQUEST:
             return status
         if is_about_the_key(body):
             return UNAUTHORIZED
-        return FORBIDDEN if is_about_the_account(body) else status
+        return UNAVAILABLE if is_about_the_account(body) else status
 
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         return f"{_base(account)}/models", _credentials(account)

@@ -52,6 +52,13 @@ COUNTS = (
     "candidatesTokenCount",
     "thoughtsTokenCount",
 )
+# Members of an answer that have no text of the model's.
+SILENT = frozenset(
+    {
+        *("usageMetadata", "modelVersion", "responseId", "createTime", "index", "finishReason", "role", "error"),
+        *("safetyRatings", "promptFeedback", "avgLogprobs", "mimeType"),
+    }
+)
 WRONG_KEY = "API_KEY_INVALID"
 NOT_ITS_STATE = "FAILED_PRECONDITION"
 # How much more output is told of, on the way, than was before.
@@ -132,6 +139,8 @@ class _Spoken(msgspec.Struct):
 
 class ContentStream:
     """The events of one answer. The `StreamTranslator` protocol."""
+
+    silent = SILENT
 
     def __init__(self, heading: Heading, *, one_tool_call: bool) -> None:
         self._heading = heading

@@ -4,13 +4,24 @@ from typing import Any, TypeGuard
 
 import msgspec
 
+from tollkeeper.core.answer_forms import NotAnAnswer
+from tollkeeper.core.answer_reading import strictly_written
+
 JsonObject = dict[str, Any]
 
 # More of anything than a call could use: nobody counted that.
 COUNT_MOST = 10**12
 
-decode = msgspec.json.Decoder().decode
-NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+decode_strictly = msgspec.json.Decoder().decode
+NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, NotAnAnswer)
+
+
+def decode(data: bytes | str) -> Any:
+    """Any JSON, also such as only a strict reader objects to. Raise one of NOT_READ."""
+    try:
+        return decode_strictly(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode_strictly(strictly_written(data.encode() if isinstance(data, str) else data))
 
 
 def an_object(value: object) -> JsonObject:

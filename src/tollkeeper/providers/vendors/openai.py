@@ -5,8 +5,9 @@ import msgspec
 from tollkeeper.core.chat import ChatOrder
 from tollkeeper.core.media import MediaOrder
 from tollkeeper.ports import Headers, ProviderAccount, UpstreamAnswer
-from tollkeeper.providers.vendors.fields import WATCHED, Form, fitting
+from tollkeeper.providers.vendors.fields import PASSING, Form, fitting
 from tollkeeper.providers.vendors.headers import content_kinds
+from tollkeeper.providers.vendors.media_fields import fitting_media
 from tollkeeper.providers.vendors.media_request import media_request
 
 ASK_FOR_USAGE = "include_usage"
@@ -22,6 +23,7 @@ class OpenAI:
         return self.address(account, order.model, "chat/completions"), headers, _body(order, account)
 
     def media(self, order: MediaOrder, account: ProviderAccount) -> tuple[str, Headers, bytes]:
+        order = fitting_media(order, account.passes)
         path, kind, body = media_request(order, account.name_of(order.model) or order.model)
         return self.address(account, order.model, path), (*self.credentials(account), ("content-type", kind)), body
 
@@ -43,8 +45,8 @@ class OpenAI:
 
 def _body(order: ChatOrder, account: ProviderAccount) -> bytes:
     fields = order.fields
-    if not (WATCHED.isdisjoint(fields) and account.rejects.isdisjoint(fields)):
-        fields = fitting(fields, Form.COMPATIBLE, account.rejects)
+    if not (fields.keys() <= PASSING and account.rejects.isdisjoint(fields)):
+        fields = fitting(fields, Form.COMPATIBLE, rejects=account.rejects, passes=account.passes)
     changes: dict[str, object] = {}
     theirs = account.name_of(order.model)
     if theirs != order.model:

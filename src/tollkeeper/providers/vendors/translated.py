@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from tollkeeper.core.meter import NotAnAnswer
+from tollkeeper.core.answer_reading import characters_left_out
+from tollkeeper.core.meter import AnswerTooLong
 from tollkeeper.core.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
 
@@ -14,6 +15,9 @@ WHOLE_BYTES_MOST = 8 * 1024 * 1024
 class StreamTranslator(Protocol):
     """Takes the vendor's events one by one. It never raises: what it does not know says nothing, and what cannot be
     read is an error."""
+
+    # Names of what says nothing, whatever stands there.
+    silent: frozenset[str]
 
     def read(self, data: bytes) -> bytes:
         """Events of our protocol, as many as this one of the vendor's is worth."""
@@ -27,8 +31,11 @@ class StreamTranslator(Protocol):
 class TranslatedAnswer:
     """What both kinds share."""
 
+    is_translated = True
+
     def __init__(self, heard: UpstreamAnswer) -> None:
         self.status = heard.status
+        self.unheard_characters = 0
         self._heard = heard
 
     def header(self, name: str) -> str | None:
@@ -56,14 +63,20 @@ class TranslatedStream(TranslatedAnswer):
         return self._translated(b"\n\n") + self._translator.end()
 
     def _translated(self, piece: bytes) -> bytes:
-        return b"".join(self._translator.read(data) for event in self._splitter.feed(piece) if (data := data_of(event)))
+        return b"".join(self._told(data) for event in self._splitter.feed(piece) if (data := data_of(event)))
+
+    def _told(self, data: bytes) -> bytes:
+        told = self._translator.read(data)
+        self.unheard_characters += characters_left_out(data, told, self._translator.silent)
+        return told
 
 
 class TranslatedWhole(TranslatedAnswer):
-    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes]) -> None:
-        """`translate` raises NotAnAnswer."""
+    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
+        """`translate` raises NotAnAnswer. `silent`: names of what says nothing, whatever stands there."""
         super().__init__(heard)
         self._translate = translate
+        self._silent = silent
         self._is_told = False
 
     async def read(self) -> bytes:
@@ -73,6 +86,8 @@ class TranslatedWhole(TranslatedAnswer):
         while piece := await self._heard.read():
             body += piece
             if len(body) > WHOLE_BYTES_MOST:
-                raise NotAnAnswer
+                raise AnswerTooLong(len(body))
         self._is_told = True
-        return self._translate(bytes(body))
+        told = self._translate(bytes(body))
+        self.unheard_characters = characters_left_out(bytes(body), told, self._silent)
+        return told

@@ -15,8 +15,8 @@ TOKENS_AT_THE_START = 1
 DELTA = b"content_block_delta"
 
 
-def whole_message(scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
-    """Part by part; with two usages the member is there twice."""
+def whole_message(scene: Scene, *, in_pieces: bool, around: tuple[bytes, bytes] | None = None) -> Iterator[Piece]:
+    """Part by part; with two usages the member is there twice. The words stand in `around` where that is given."""
     speech, heading = scene.speech, scene.heading
     yield Piece(
         b'{"model":"%b","id":"%b","type":"message","role":"assistant","content":[' % (heading.model, heading.id), 0
@@ -27,7 +27,7 @@ def whole_message(scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
         comma = b"," if speech.pieces or speech.tool_name else b""
         yield Piece(b'","signature":"%b"}%b' % (_signature(scene), comma), 0)
     if speech.pieces:
-        before, after = _block_around(scene)
+        before, after = around or _block_around(scene)
         yield Piece(before, speech.name_tokens)
         yield from speech.pieces if in_pieces else (speech.joined,)
         yield Piece(after, 0)

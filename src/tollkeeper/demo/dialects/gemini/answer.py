@@ -27,8 +27,8 @@ THOUGHT = PartFrame(b'{"thought":true,"text":"', b'"}')
 TEXT = PartFrame(b'{"text":"', b'"}')
 
 
-def whole_content(scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
-    """Part by part; with two usages the member is there twice."""
+def whole_content(scene: Scene, *, in_pieces: bool, frame: PartFrame | None = None) -> Iterator[Piece]:
+    """Part by part; with two usages the member is there twice. Text stands in `frame` where one is given."""
     speech = scene.speech
     told = _all_usage(scene) * scene.times_usage_is_told
     if speech.finish_reason == "blocked":
@@ -36,11 +36,11 @@ def whole_content(scene: Scene, *, in_pieces: bool) -> Iterator[Piece]:
         return
     for index in range(scene.choices):
         yield Piece(b"," if index else b'{"candidates":[', 0)
-        yield from _candidate(scene, index, in_pieces=in_pieces)
+        yield from _candidate(scene, index, frame or _frame(scene, index), in_pieces=in_pieces)
     yield Piece(b"]%b%b}" % (told, _heading(scene)), 0)
 
 
-def _candidate(scene: Scene, index: int, *, in_pieces: bool) -> Iterator[Piece]:
+def _candidate(scene: Scene, index: int, frame: PartFrame, *, in_pieces: bool) -> Iterator[Piece]:
     speech = scene.speech
     if not (speech.thoughts or speech.pieces):
         # What was hidden was thought all the same.
@@ -52,7 +52,6 @@ def _candidate(scene: Scene, index: int, *, in_pieces: bool) -> Iterator[Piece]:
         yield from speech.thoughts if in_pieces else (joined(speech.thoughts),)
         yield Piece(THOUGHT.after + (b"," if speech.pieces else b""), 0)
     if speech.pieces:
-        frame = _frame(scene, index)
         yield Piece(frame.before, speech.name_tokens)
         yield from speech.pieces if in_pieces else (speech.joined,)
         yield Piece(frame.after, 0)
@@ -62,8 +61,9 @@ def _candidate(scene: Scene, index: int, *, in_pieces: bool) -> Iterator[Piece]:
 class ContentChunks:
     """One streamed answer; the `Telling` of Gemini. Every chunk says what was used so far."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, frame: PartFrame | None = None) -> None:
         self._scene = scene
+        self._frame = frame
         self._spoken = 0
         self._thought = scene.speech.hidden_tokens * scene.choices
 
@@ -77,7 +77,7 @@ class ContentChunks:
             frames = [THOUGHT] * self._scene.choices
             yield self._passage(speech.thoughts, frames, are_thoughts=True)
         if speech.pieces:
-            frames = [_frame(self._scene, index) for index in range(self._scene.choices)]
+            frames = [self._frame or _frame(self._scene, index) for index in range(self._scene.choices)]
             first, *others = speech.pieces
             named = first._replace(tokens=first.tokens + speech.name_tokens)
             passage = self._passage([named, *others], frames, are_thoughts=False)

@@ -1,0 +1,43 @@
+"""Work on large bodies leaves the event loop to others."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tollkeeper.core.chat import read_chat
+from tollkeeper.core.errors import MalformedBody
+from tollkeeper.relay.aside import LARGE_BYTES, Aside
+
+
+async def test_while_a_large_body_is_worked_on_the_loop_goes_on() -> None:
+    loop_went_on = threading.Event()
+    working = asyncio.create_task(Aside().run(LARGE_BYTES + 1, lambda: loop_went_on.wait(30)))
+    await asyncio.sleep(0)
+    loop_went_on.set()
+    assert await working
+
+
+async def test_large_bodies_are_worked_on_one_at_a_time() -> None:
+    aside, at_once, most = Aside(), 0, 0
+
+    def work() -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        at_once -= 1
+
+    await asyncio.gather(*(aside.run(LARGE_BYTES + 1, work) for _ in range(20)))
+    idents = await asyncio.gather(*(aside.run(LARGE_BYTES + 1, threading.get_ident) for _ in range(5)))
+    assert most == 1
+    assert len(set(idents)) == 1
+
+
+async def test_a_small_body_is_read_at_once_and_a_large_one_in_a_thread_whatever_comes_of_it() -> None:
+    async def reader_of(body: bytes) -> int:
+        return await Aside().read(lambda _: threading.get_ident(), body)
+
+    assert await reader_of(b"x" * LARGE_BYTES) == threading.get_ident()
+    assert await reader_of(b"x" * (LARGE_BYTES + 1)) != threading.get_ident()
+    with pytest.raises(MalformedBody):
+        await Aside().read(read_chat, b"x" * (LARGE_BYTES + 1))

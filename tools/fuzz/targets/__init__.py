@@ -1,0 +1,1 @@
+"""One file for each target. `TARGET` is what the fuzzers look for."""

@@ -1,0 +1,88 @@
+"""The meter of chat answers: it raises nothing but NotAnAnswer, and counts no more than what stands there."""
+
+from tollkeeper.core.chat import CHOICES_MOST
+from tollkeeper.core.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.sse import EventSplitter, data_of
+from tools.fuzz.target import Grown, Target
+
+# Of one event. The tokenizer takes up to 1.4 µs for a character, so more would take longer than it should.
+SIZE_BYTES_MOST = 32 * 1024
+
+
+def check(data: bytes) -> None:
+    _check_stream(data)
+    meter = Meter()
+    try:
+        meter.read_whole(data)
+    except NotAnAnswer:
+        assert meter.output_tokens == 0
+        assert meter.reported is None
+        return
+    assert 0 <= meter.output_tokens <= len(data)
+    assert Meter().read_event(data) is not Event.MALFORMED
+
+
+def _check_stream(data: bytes) -> None:
+    meter, heard_bytes, characters = Meter(CHOICES_MOST), 0, 0
+    for event in EventSplitter().feed(data + b"\n\n"):
+        told = data_of(event)
+        if not told:
+            continue
+        reported = meter.reported
+        kind = meter.read_event(told)
+        heard_bytes += len(told)
+        assert characters <= meter.characters <= heard_bytes
+        assert 0 <= meter.output_tokens <= heard_bytes
+        assert reported is None or meter.reported is not None
+        if kind in {Event.MALFORMED, Event.ERROR, Event.DONE, Event.ASIDE}:
+            assert meter.characters == characters
+        characters = meter.characters
+
+
+def work(data: bytes) -> None:
+    """One event, and its count."""
+    meter = Meter()
+    meter.read_event(data_of(data) or data)
+    assert meter.output_tokens >= 0
+
+
+def _event(choice: bytes, more: bytes = b"") -> bytes:
+    return b'data: {"id":"c","object":"chat.completion.chunk","choices":[' + choice + b"]" + more + b"}\n\n"
+
+
+USAGE = (
+    b',"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":{"cached_tokens":3}}'
+)
+CALL = b'{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\\"a\\":1}"}}'
+
+EARLY = b'data: {"choices":[],"usage_so_far":{"prompt_tokens":1,"completion_tokens":0}}\n\n'
+
+TARGET = Target(
+    check=check,
+    work=work,
+    seeds=(
+        _event(b'{"index":0,"delta":{"role":"assistant","content":"Hello, w\\u00f6rld \\ud83d\\ude00"}}')
+        + _event(b'{"index":1,"delta":{"reasoning_content":"hm","tool_calls":[' + CALL + b"]}}")
+        + _event(b'{"index":0,"delta":{},"finish_reason":"stop"}')
+        + _event(b"", USAGE)
+        + b"data: [DONE]\n\n",
+        b'{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi","refusal":null,"tool_calls":['
+        + CALL
+        + b"]"
+        b',"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"length"}]' + USAGE + b"}",
+        b'data: {"error":{"message":"no"}}\n\n' + EARLY,
+    ),
+    words=(b'"choices"', b'"delta"', b'"message"', b'"usage"', b'"index"', b'"finish_reason"', b'"error"', b"null"),
+    grown=(
+        Grown(b"[", closing=b"]"),
+        Grown(b'{"choices":', b'{"choices":', b"}", closing=b"}"),
+        Grown(b"-", b'{"choices":[{"delta":{"content":"', b'"}}]}'),
+        Grown(b"a", b'{"choices":[{"delta":{"content":"', b'"}}]}'),
+        Grown(b" \\n", b'{"choices":[{"message":{"content":"', b'"}}]}'),
+        Grown(b'{"delta":{"content":"-"}},', b'{"choices":[', b"{}]}"),
+        Grown(b'{"index":"x","delta":{"content":"a"}},', b'{"choices":[', b"{}]}"),
+        Grown(b"\\ud800", b'{"choices":[{"delta":{"content":"', b'"}}]}'),
+        Grown(b"9", b'{"choices":[],"usage":{"prompt_tokens":', b',"completion_tokens":1}}'),
+    ),
+    size_bytes_most=SIZE_BYTES_MOST,
+)

@@ -1,0 +1,1 @@
+"""What prove-privacy is made of."""
