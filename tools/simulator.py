@@ -9,6 +9,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -72,8 +73,8 @@ class Simulator:
         if self.truth_file.exists():
             with self.truth_file.open("rb") as file:
                 file.seek(self._read_bytes)
-                # What has no line end yet is not a line yet.
-                lines = [line for line in file if line.endswith(b"\n")]
+                # What has no line end yet is not a line yet, nor is its other half, should that come while we read.
+                lines = list(takewhile(lambda line: line.endswith(b"\n"), file))
             self._read_bytes += sum(map(len, lines))
             self._rows += map(json.loads, lines)
         return list(self._rows)

@@ -21,6 +21,7 @@ def fields(**given: object) -> dict[str, Raw]:
         pytest.param({"reasoning": {"enabled": False}}, id="not enabled"),
         pytest.param({"enable_thinking": False}, id="switched off"),
         pytest.param({"thinking_budget": 0}, id="no budget"),
+        pytest.param({"unheard_of": None}, id="null under any name"),
         pytest.param({"chat_template_kwargs": {"enable_thinking": False}}, id="switched off in the template"),
     ],
 )

@@ -111,6 +111,13 @@ async def test_an_answer_comes_twice(hostile_sim: Simulator) -> None:
     assert seen.events.count("[DONE]") == 2
 
 
+async def test_words_in_the_place_of_a_finish_reason_are_none(hostile_sim: Simulator) -> None:
+    text = "[[tokens=5 hide=finish_reason stall_after_finish=60000]]"
+    seen, truth = await call(hostile_sim, text, quiet_seconds=A_WHILE_SECONDS)
+    assert [event.count("finish_reason") for event in seen.events][1:6] == [1] * 5
+    assert (seen.ended, truth["output_tokens"]) == ("open", 5)
+
+
 @in_every_format
 async def test_silence_follows_the_finish_reason(hostile_sim: Simulator, speaks: Format) -> None:
     text = "[[tokens=5 stall_after_finish=60000]]"

@@ -3,6 +3,7 @@
 Rules of this file
 1. Values are decoded and compared whole. A word that is found somewhere in them says nothing.
 2. A model that was not plainly told not to think may think; so may one that was told what nobody here knows.
+3. Null tells it nothing, under whatever name.
 """
 
 from collections.abc import Mapping
@@ -13,13 +14,14 @@ from tollkeeper.core.json_fields import decode
 
 # Parameters by which a model is told to think, and the values that plainly tell it not to.
 NO_THOUGHTS: Mapping[str, tuple[object, ...]] = {
-    "reasoning_effort": (None, "none"),
-    "thinking": (None, {"type": "disabled"}),
-    "reasoning": (None, {"effort": "none"}, {"enabled": False}),
-    "enable_thinking": (None, False),
-    "thinking_budget": (None, 0),
-    "chat_template_kwargs": (None, {}, {"enable_thinking": False}, {"thinking": False}),
+    "reasoning_effort": ("none",),
+    "thinking": ({"type": "disabled"},),
+    "reasoning": ({"effort": "none"}, {"enabled": False}),
+    "enable_thinking": (False,),
+    "thinking_budget": (0,),
+    "chat_template_kwargs": ({}, {"enable_thinking": False}, {"thinking": False}),
 }
+NOTHING = b"null"
 # Parameters that have nothing to do with thinking.
 QUIET = frozenset(
     {
@@ -42,4 +44,6 @@ def may_think(fields: Mapping[str, Raw]) -> bool:
 
 
 def _may_make_think(name: str, value: Raw) -> bool:
+    if bytes(value) == NOTHING:
+        return False
     return name not in NO_THOUGHTS or decode(value) not in NO_THOUGHTS[name]

@@ -1,5 +1,6 @@
 """What a malicious provider does to a stream: one function for each act, on events that have no HTTP frame yet."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from tollkeeper.demo import frames
@@ -13,7 +14,11 @@ from tollkeeper.demo.scene import Scene
 
 BLOCK_BYTES = 65_536
 ENDLESS_BYTES = 64 * 1_048_576
-FINISHES = (b'"finish_reason":"', b'"stop_reason":"', b'"finishReason":"')
+# Of the reasons that each vendor gives; words of the answer can stand in the same place.
+FINISH = re.compile(
+    rb'"(?:finish_reason|stop_reason|finishReason)":"'
+    rb'(?:stop|length|tool_calls|content_filter|end_turn|max_tokens|tool_use|refusal|STOP|MAX_TOKENS|SAFETY)"'
+)
 
 # What is said again and again, and what stands before the first time.
 ENDLESS = {
@@ -137,4 +142,4 @@ def endless(kind: str, size: int) -> Iterator[Act]:
 
 
 def _is_finish(act: Act | Burst) -> bool:
-    return isinstance(act, Send) and any(mark in act.data for mark in FINISHES)
+    return isinstance(act, Send) and FINISH.search(act.data) is not None
