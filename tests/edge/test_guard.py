@@ -7,7 +7,7 @@ import pytest
 from tollkeeper.core.errors import IpBanned
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.edge.exchange import Exchange
-from tollkeeper.edge.guard import LOOKUPS_A_SECOND, Guard
+from tollkeeper.edge.guard import ALL_LOOKUPS_A_SECOND, LOOKUPS_A_SECOND, Guard
 from tollkeeper.ports import Ban
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,9 +58,9 @@ async def send(message: object) -> None:
     raise AssertionError(message)
 
 
-def a_call(guard: Guard, authorization: str | None) -> Exchange:
+def a_call(guard: Guard, authorization: str | None, ip: str = IP) -> Exchange:
     headers = [] if authorization is None else [(b"authorization", authorization.encode())]
-    scope = {"method": "GET", "path": "/v1/models", "headers": headers, "client": (IP, 1)}
+    scope = {"method": "GET", "path": "/v1/models", "headers": headers, "client": (ip, 1)}
     exchange = Exchange(scope, receive, send, 0)
     guard.recognise(exchange)
     return exchange
@@ -76,6 +76,24 @@ async def test_unknown_keys_of_banned_clients_reach_the_database_so_often_a_seco
     good = a_call(guard, f"Bearer {GOOD}")
     await guard.let_pass(good, keys, Clock())
     assert good.caller is RECORD
+
+
+async def test_who_tries_keys_leaves_room_for_other_banned_clients_and_all_together_for_the_database() -> None:
+    guard, keys = Guard(Bans(), InvalidCalls(), ()), Keys()
+
+    async def try_keys(ip: str, count: int) -> int:
+        """How many were looked up."""
+        before = keys.asked
+        for _ in range(count):
+            with pytest.raises(IpBanned):
+                await guard.let_pass(a_call(guard, f"Bearer {UNKNOWN}", ip), keys, Clock())
+        return keys.asked - before
+
+    await try_keys(IP, 2 * LOOKUPS_A_SECOND)
+    assert await try_keys("192.0.2.10", 1) == 1
+    many = 5 * ALL_LOOKUPS_A_SECOND
+    looked_up = sum([await try_keys(f"198.51.{at // 250}.{at % 250}", 1) for at in range(many)])
+    assert ALL_LOOKUPS_A_SECOND - LOOKUPS_A_SECOND - 1 <= looked_up < many
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer x", GOOD, f"Basic {GOOD}", f"bearer {UNKNOWN}"])

@@ -3,14 +3,15 @@
 Rules of this file
 1. A ban for invalid calls holds for whoever has no good key: any web page can make its visitors send invalid calls,
    and must not keep them from what is theirs. Bans by operators and for peak time hold for everybody.
-2. Whether a key is good is answered from memory where that is possible. Only so many keys a second are looked up for
-   banned clients, whatever they send.
+2. Whether a key is good is answered from memory where that is possible. Only so many keys a second are looked up for a
+   banned client, and for all of them, whatever they send.
 3. What a browser was made to send without a key by a page of somebody else's costs nothing and is not counted. Whatever
    came with a key is.
 """
 
 import logging
 import time
+from collections import Counter
 from functools import lru_cache
 
 from tollkeeper.core.client_ip import Ip, Network, client_ip, is_in, read_ip, written
@@ -33,8 +34,9 @@ FORWARDED_FOR = b"x-forwarded-for"
 CLIENTS_REMEMBERED = 8_192
 HOPS_BYTES_MOST = 256
 WARN_EVERY_SECONDS = 60.0
-# Keys that one process looks up for banned clients.
+# Keys that one process looks up for a banned client, and for all of them: who tries keys leaves room for the others.
 LOOKUPS_A_SECOND = 10
+ALL_LOOKUPS_A_SECOND = 100
 AUTHORIZATION = b"authorization"
 # Headers in which a key may stand.
 KEY_HEADERS = (AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
@@ -55,7 +57,7 @@ class Guard:
         self._trusted = trusted
         self._warned_at = float("-inf")
         self._lookups_since = float("-inf")
-        self._lookups = 0
+        self._lookups: Counter[str] = Counter()
 
         @lru_cache(CLIENTS_REMEMBERED)
         def client(peer: str, forwarded_for: str) -> tuple[Ip | None, str]:
@@ -104,10 +106,11 @@ class Guard:
         """Raise IpBanned where no key is looked up any more in this second."""
         now = time.monotonic()
         if now - self._lookups_since >= 1:
-            self._lookups_since, self._lookups = now, 0
-        self._lookups += 1
-        if self._lookups > LOOKUPS_A_SECOND:
+            self._lookups_since = now
+            self._lookups.clear()
+        if self._lookups[exchange.ip] >= LOOKUPS_A_SECOND or self._lookups.total() >= ALL_LOOKUPS_A_SECOND:
             raise refusal_of(exchange)
+        self._lookups[exchange.ip] += 1
 
     def _warn(self, peer: str) -> None:
         if time.monotonic() - self._warned_at > WARN_EVERY_SECONDS:
