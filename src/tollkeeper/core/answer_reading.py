@@ -41,8 +41,8 @@ NO_OUTPUT = frozenset(
         *("content_filter_results", "prompt_filter_results", "x_groq"),
     }
 )
-# Words of the protocol itself.
-KNOWN_WORDS = frozenset(map(str, (*get_args(Role), *get_args(FinishReason))))
+# Words of the protocol itself, and the name of a vendor's mark on each part that is a thought.
+KNOWN_WORDS = frozenset(map(str, (*get_args(Role), *get_args(FinishReason), "thought")))
 NO_OUTPUT_CHARACTERS_MOST = 128
 LABEL = ("id", "model", "system_fingerprint", "object", "service_tier", "provider")
 NOTHING = Raw()

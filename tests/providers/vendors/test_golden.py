@@ -1,17 +1,21 @@
 """Wire files: what each vendor is sent for an order, and what its answer becomes, to the last member."""
 
+import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account, events_in, metered, told_by
+from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, Heard, an_account, events_in, metered, told_by
 from tollkeeper.app import VENDORS
 from tollkeeper.core.chat import read_chat
 from tollkeeper.core.meter import Meter
 
 GOLDEN = Path(__file__).parent / "golden"
+HEARD = sorted(GOLDEN.glob("*/*/heard.*"))
+HIDDEN_THOUGHTS = re.compile(rb'(?:"signature_delta","signature"|"redacted_thinking","data"):"([^"]+)"')
 CASES = sorted(path.parent.relative_to(GOLDEN) for path in GOLDEN.glob("*/*/asked.json"))
 
 
@@ -45,3 +49,19 @@ async def test_a_stream_is_told_as_the_protocol_has_it_however_it_arrives(case: 
 
 def undated(data: bytes) -> Any:
     return data if data == b"[DONE]" else json.loads(data) | {"created": 0}
+
+
+@pytest.mark.parametrize("file", HEARD, ids=lambda file: str(file.relative_to(GOLDEN)))
+def test_of_an_answer_as_the_vendor_has_it_nothing_is_left_out(file: Path) -> None:
+    """What is left out is taken for output of a form that nobody knows, and charged where no report comes. So is what
+    stands for hidden thoughts, which are longer than what is shown of them: in a stream it is told later."""
+    order, heard = read_chat((file.parent / "asked.json").read_bytes()), file.read_bytes()
+    answer = VENDORS[file.relative_to(GOLDEN).parts[0]].told(Heard([heard]), order)
+
+    async def read_all() -> None:
+        while await answer.read():
+            pass
+
+    asyncio.run(read_all())
+    told_later = HIDDEN_THOUGHTS.findall(heard) if file.suffix == ".sse" else []
+    assert answer.unheard_characters == sum(map(len, told_later))
