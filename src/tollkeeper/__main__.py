@@ -1,13 +1,6 @@
 """The `tollkeeper` command."""
 
-import sys
-
-from tollkeeper.cli import run
-
-
-def main() -> None:
-    sys.exit(run())
-
+from tollkeeper.cli import run as main
 
 if __name__ == "__main__":
     main()
