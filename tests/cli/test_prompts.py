@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import Stores, variables
 from tools.node import clean_environment
+from tools.services.process import wait_until
 
 
 @pytest.fixture
@@ -24,6 +26,11 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def is_waiting(pid: int) -> bool:
+    """Whether it is within a system call that waits for something: after its prompt, for whoever types."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 @pytest.mark.usefixtures("interruptible")
@@ -53,6 +60,8 @@ def test_ctrl_c_ends_a_prompt_at_once(own: dict[str, str], arguments: list[str],
             shown = b""
             while asked not in shown:
                 shown += os.read(terminal, 1_000)
+            # Shortly before the system call, Python would notice the signal only after it.
+            wait_until(lambda: is_waiting(asking.pid))
             asking.send_signal(signal.SIGINT)
             assert asking.wait(30) == code, shown
         finally:
