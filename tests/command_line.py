@@ -27,7 +27,7 @@ def tollkeeper(settings: Mapping[str, str], *arguments: str, stdin: str = "") ->
 
 def _run(settings: Mapping[str, str], arguments: Sequence[str], stdin: str) -> subprocess.CompletedProcess[str]:
     unset = {name: None for name in os.environ if name.startswith("TOLLKEEPER_")}
-    variables = {**unset, **settings, "COLUMNS": "200"}
+    variables = {**unset, "COLUMNS": "200", **settings}
     done = CliRunner().invoke(
         app, arguments, input=stdin, env=variables, catch_exceptions=False, prog_name="tollkeeper"
     )
