@@ -1,12 +1,10 @@
 """The `tollkeeper` command."""
 
-import sys
-
 from tollkeeper.cli import run
 
 
 def main() -> None:
-    sys.exit(run())
+    run()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 
 from tests.chat import chat
 from tests.client import ask
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.providers.peers import a_peer, saying
@@ -20,7 +21,7 @@ from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.settings import load
 from tools.accounts import add_accounts
-from tools.node import Node, tollkeeper
+from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.attacker import Attacker
 from tests.client import Answer, ask
+from tests.command_line import tollkeeper
 from tests.customers import ACTOR, Customers
 from tollkeeper.core.catalog import Kind
-from tools.node import tollkeeper
 
 PAYLOADS = (
     "' or '1'='1",

@@ -12,11 +12,11 @@ import pytest
 from tests.attacks.hostile_town import PROVIDER_KEY, THEIRS, Town, a_hostile_town
 from tests.chat import words
 from tests.client import Answer
+from tests.command_line import tollkeeper
 from tests.conftest import Stores
 from tollkeeper.core.charge import UsageSource
 from tollkeeper.demo.hostile.wording import FORMS
 from tollkeeper.demo.speech import text_of
-from tools.node import tollkeeper
 
 # What may be said in place of an answer, if it is no fault of the caller's.
 DOCUMENTED = {"provider_unavailable", "stream_broken", "time_limit_reached", "edge_timeout"}

@@ -29,8 +29,8 @@ COMMANDS = (
     ("provider", "list"),
     ("settings",),
     ("books", "check"),
-    ("model", "list"),
-    ("account", "show", "1"),
+    ("price", "list"),
+    ("books", "statement", "1"),
     ("key", "list", "1"),
 )
 
@@ -115,6 +115,7 @@ def test_a_key_in_every_wrong_place_is_said_back_by_nobody(scene: Scene) -> None
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_command_shows_one(scene: Scene, arguments: tuple[str, ...]) -> None:
     done = tollkeeper(scene.settings, *arguments)
+    assert done.returncode == 0, done.stderr
     assert scene.found_in((done.stdout + done.stderr).encode()) == []
 
 

@@ -3,11 +3,11 @@
 import asyncpg
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tollkeeper.app import office
 from tollkeeper.core.one_line import NotOneLine
 from tollkeeper.settings import load
-from tools.node import tollkeeper
 
 ESCAPE = "fine\x1b[2J\x1b[31mgone"
 BIDI = "fine\u202eenif"

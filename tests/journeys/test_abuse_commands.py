@@ -9,13 +9,14 @@ from contextlib import contextmanager
 import asyncpg
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tollkeeper.app import opened
 from tollkeeper.core.abuse import Policy
 from tollkeeper.settings import load
 from tollkeeper.storage.bans import ban
 from tollkeeper.storage.database import Part
-from tools.node import clean_environment, tollkeeper
+from tools.node import clean_environment
 from tools.services.process import wait_until
 
 IP = "192.0.2.7"

@@ -9,6 +9,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customer
 from tests.storage.test_books import a_settled_call
@@ -17,7 +18,8 @@ from tollkeeper.settings import keys_by_version, load
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.envelope import EnvelopeKeys, unseal
 from tollkeeper.storage.schema import newest_revision
-from tools.node import Node, clean_environment, fresh_secrets, tollkeeper
+from tools.node import Node, clean_environment, fresh_secrets
+from tools.node import tollkeeper as tollkeeper_process
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_settings_are_shown_without_secrets(own: dict[str, str]) -> None:
 
 
 def test_missing_settings_are_told_all_at_once() -> None:
-    run = tollkeeper({}, "serve")
+    run = tollkeeper_process({}, "serve")
     assert run.returncode == 1
     for name in ("DATABASE_URL", "REDIS_URL", "PEPPERS", "ENVELOPE_KEYS"):
         assert f"TOLLKEEPER_{name} is not set." in run.stderr
@@ -180,7 +182,7 @@ def test_the_worker_stops_when_told(own: dict[str, str]) -> None:
 def test_serve_does_not_share_a_port_with_a_stranger(own: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = str(stranger.getsockname()[1])
-        run = tollkeeper(own | {"TOLLKEEPER_PORT": port}, "serve")
+        run = tollkeeper_process(own | {"TOLLKEEPER_PORT": port}, "serve")
     assert run.returncode == 1
     assert f"Port {port} of 127.0.0.1 is taken." in run.stderr
 

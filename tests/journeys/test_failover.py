@@ -11,6 +11,7 @@ import pytest
 
 from tests.chat import chat, chunks, error_in, receipt_of, words
 from tests.client import Answer, ask
+from tests.command_line import tollkeeper
 from tests.conftest import ADDRESSES, Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import office, opened
@@ -22,7 +23,7 @@ from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.receipts import SqlReceipts
-from tools.node import Node, tollkeeper
+from tools.node import Node
 from tools.services.process import wait_until, wait_until_async
 from tools.simulator import Simulator
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.mailbox import SENDER, Mailbox
 from tests.people import QUICK
@@ -18,7 +19,7 @@ from tollkeeper.app import office
 from tollkeeper.core.logins import TooManyAttempts, WrongCredentials
 from tollkeeper.settings import load
 from tollkeeper.storage.password_hashes import Argon2Hashes
-from tools.node import clean_environment, tollkeeper
+from tools.node import clean_environment
 from tools.services.process import wait_until
 
 EMAIL, PASSWORD = "ada@people.example", "correct horse battery"

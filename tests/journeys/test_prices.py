@@ -15,11 +15,12 @@ import pytest
 
 from tests.chat import PATH, chat, listening, order, read_until, receipt_of
 from tests.client import Answer, ask
+from tests.command_line import tollkeeper
 from tests.customers import ACTOR, Customers
 from tollkeeper.accounts.prices import EnteredPrice, PriceWish, enter_price_change
 from tollkeeper.ports.prices import NewFigures, Withdrawn
 from tollkeeper.storage.receipts import SqlReceipts
-from tools.node import Node, tollkeeper
+from tools.node import Node
 from tools.services.process import wait_until, wait_until_async
 
 MAIN = {"Host": "main.test"}

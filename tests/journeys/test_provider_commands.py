@@ -9,8 +9,9 @@ from contextlib import contextmanager
 import asyncpg
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import PROVIDER_KEY, Stores, variables
-from tools.node import clean_environment, tollkeeper
+from tools.node import clean_environment
 from tools.services.process import wait_until
 from tools.simulator import Simulator
 

@@ -10,6 +10,7 @@ import asyncpg
 import pyotp
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.people import AN_OPERATOR
 from tests.storage.quota_in_benches import Time
@@ -18,7 +19,7 @@ from tollkeeper.app import office
 from tollkeeper.core.totp import mint_recovery_code, mint_secret, plain
 from tollkeeper.ports.logins import Confirmation
 from tollkeeper.settings import BadSettings, load
-from tools.node import Node, tollkeeper
+from tools.node import Node
 
 PASSWORD = "correct horse battery staple 4711"
 WHEN = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"

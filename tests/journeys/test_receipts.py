@@ -4,9 +4,10 @@ import pytest
 
 from tests.chat import chat, listening, order, read_until, receipt_of
 from tests.client import ask
+from tests.command_line import tollkeeper
 from tests.customers import DEAR_OUTPUT, Customers
 from tollkeeper.storage.receipts import SqlReceipts
-from tools.node import Node, tollkeeper
+from tools.node import Node
 from tools.services.process import wait_until
 
 pytestmark = pytest.mark.usefixtures("simulator")

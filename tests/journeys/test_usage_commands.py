@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.storage.usage_benches import UsageBench, a_bench
@@ -17,7 +18,6 @@ from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import office
 from tollkeeper.core.charge import Ending
 from tollkeeper.settings import load
-from tools.node import tollkeeper
 
 FORMULA = "=1+1"
 

@@ -1,6 +1,5 @@
 """What support does about abuse: `ban list`, `explain`, `add`, `lift`, and `restriction list`, `explain`, `lift`."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
@@ -20,9 +19,10 @@ from tollkeeper.cli.abuse_words import (
     restriction_history,
     standing,
 )
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import AccountId
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
-from tollkeeper.core.abuse import PeakMinute, Policy
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
+from tollkeeper.core.abuse import PeakMinute
 from tollkeeper.core.client_ip import is_in, read_ip, read_networks
 from tollkeeper.ports import BanRecord, RestrictionRecord
 from tollkeeper.storage.abuse_desk import LISTED_MOST, REASON_CHARACTERS_MOST
@@ -45,14 +45,12 @@ def register(app: typer.Typer) -> None:
 
 
 @ban_app.command("list")
-def list_bans(everything: All = False) -> None:
+@command()
+async def list_bans(everything: All = False) -> None:
     """The clients that are banned, the newest first."""
-
-    async def work() -> Sequence[BanRecord]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.abuse.bans(in_force_only=not everything)
-
-    found, now = asyncio.run(work()), datetime.now(UTC)
+    async with office(settings_or_complain()) as desk:
+        found = await desk.abuse.bans(in_force_only=not everything)
+    now = datetime.now(UTC)
     table = Table("client", "since", "why", "now")
     for ban in found:
         table.add_row(*map(Text, (ban.ip, moment(ban.began_at), because(ban), standing(ban, now))))
@@ -60,66 +58,55 @@ def list_bans(everything: All = False) -> None:
 
 
 @ban_app.command("explain")
-def explain_ban(ip: Client) -> None:
+@command(NotAnIp)
+async def explain_ban(ip: Client) -> None:
     """Every ban of a client: why, when, what was counted, until when, who lifted it; and how long the next would be."""
-    client = _client(ip)
-
-    async def work() -> tuple[Sequence[BanRecord], Policy]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.abuse.bans(ip=client, in_force_only=False), desk.abuse_policy
-
-    (bans, policy), now = asyncio.run(work()), datetime.now(UTC)
+    client = client_in(ip)
+    async with office(settings_or_complain()) as desk:
+        bans = await desk.abuse.bans(ip=client, in_force_only=False)
+    now = datetime.now(UTC)
     current = _in_force(bans, now)
     say(f"{client} is banned until {moment(current.until)}." if current else f"{client} is not banned.")
-    for line in ban_history(bans, policy, now):
+    for line in ban_history(bans, desk.abuse_policy, now):
         say(line)
 
 
 @ban_app.command("add")
-def add_ban(
+@command(NotAnIp)
+async def add_ban(
     ip: Client,
     reason: Reason,
     hours: Annotated[int, typer.Option(metavar="N", min=1, max=HOURS_MOST, help="For how long.")],
 ) -> None:
     """Ban a client: all its calls are refused with 403, on every node within two seconds."""
-    client, why = _client(ip), _reason(reason)
+    client, why = client_in(ip), _reason(reason)
     address, settings = read_ip(ip.partition("/")[0]), settings_or_complain()
     if address is not None and is_in(address, read_networks(settings.trusted_proxies)):
-        complain(f"{client} is one of your own proxies (TOLLKEEPER_TRUSTED_PROXIES), and those are never banned.")
-        raise typer.Exit(1)
-
-    async def work() -> datetime | None:
-        async with office(settings) as desk:
-            return await desk.abuse.ban(client, hours * 3_600, why, actor=desk.actor)
-
-    until = asyncio.run(work())
+        raise Mistake(f"{client} is one of your own proxies (TOLLKEEPER_TRUSTED_PROXIES), and those are never banned.")
+    async with office(settings) as desk:
+        until = await desk.abuse.ban(client, hours * 3_600, why, actor=desk.actor)
     if until is None:
-        complain(f"{client} is banned already: see `tollkeeper ban explain {client}`. Lift that ban first.")
-        raise typer.Exit(1)
+        raise Mistake(f"{client} is banned already: see `tollkeeper ban explain {client}`. Lift that ban first.")
     say(f"{client} is banned until {moment(until)}")
 
 
 @ban_app.command("lift")
-def lift_ban(ip: Client, reason: Reason) -> None:
+@command(NotAnIp)
+async def lift_ban(ip: Client, reason: Reason) -> None:
     """Let a client in again, on every node within two seconds. A ban that was lifted makes no later one longer."""
-    client, why = _client(ip), _reason(reason)
-
-    async def work() -> bool:
-        async with office(settings_or_complain()) as desk:
-            return await desk.abuse.lift_ban(client, why, actor=desk.actor)
-
-    say(f"the ban of {client} is lifted" if asyncio.run(work()) else f"{client} was not banned")
+    client, why = client_in(ip), _reason(reason)
+    async with office(settings_or_complain()) as desk:
+        lifted = await desk.abuse.lift_ban(client, why, actor=desk.actor)
+    say(f"the ban of {client} is lifted" if lifted else f"{client} was not banned")
 
 
 @restriction_app.command("list")
-def list_restrictions(everything: All = False) -> None:
+@command()
+async def list_restrictions(everything: All = False) -> None:
     """The accounts that are restricted, the newest first."""
-
-    async def work() -> Sequence[RestrictionRecord]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.abuse.restrictions(in_force_only=not everything)
-
-    found, now = asyncio.run(work()), datetime.now(UTC)
+    async with office(settings_or_complain()) as desk:
+        found = await desk.abuse.restrictions(in_force_only=not everything)
+    now = datetime.now(UTC)
     table = Table("account", "since", "seconds at peak", "most of it from", "now")
     for restriction in found:
         counted = f"{restriction.peak_seconds} within {restriction.within_seconds}"
@@ -129,22 +116,17 @@ def list_restrictions(everything: All = False) -> None:
 
 
 @restriction_app.command("explain")
-def explain_restriction(account: AccountId) -> None:
+@command()
+async def explain_restriction(account: AccountId) -> None:
     """Every restriction of an account, and the minutes at peak that counted for it, or would for the next one."""
     now = datetime.now(UTC)
-
-    async def work() -> tuple[Sequence[RestrictionRecord], Sequence[PeakMinute], Policy]:
-        async with office(settings_or_complain()) as desk:
-            policy = desk.abuse_policy
-            restrictions = await desk.abuse.restrictions(account_id=account, in_force_only=False)
-            current = _in_force(restrictions, now)
-            end = now if current is None else current.began_at
-            since = end - timedelta(seconds=policy.peak_within_seconds)
-            minutes = await desk.abuse.peak_minutes(account, since=since)
-            return restrictions, [PeakMinute(*minute) for minute in minutes], policy
-
-    restrictions, minutes, policy = asyncio.run(work())
-    current = _in_force(restrictions, now)
+    async with office(settings_or_complain()) as desk:
+        policy = desk.abuse_policy
+        restrictions = await desk.abuse.restrictions(account_id=account, in_force_only=False)
+        current = _in_force(restrictions, now)
+        end = now if current is None else current.began_at
+        since = end - timedelta(seconds=policy.peak_within_seconds)
+        minutes = [PeakMinute(*minute) for minute in await desk.abuse.peak_minutes(account, since=since)]
     say(f"account {account} is " + (f"restricted until {moment(current.until)}." if current else "not restricted."))
     for line in (*restriction_history(restrictions, now), *peak_picture(minutes)):
         say(line)
@@ -155,15 +137,12 @@ def explain_restriction(account: AccountId) -> None:
 
 
 @restriction_app.command("lift")
-def lift_restriction(account: AccountId, reason: Reason) -> None:
+@command()
+async def lift_restriction(account: AccountId, reason: Reason) -> None:
     """Give an account its full rate back, on every node within two seconds."""
     why = _reason(reason)
-
-    async def work() -> bool:
-        async with office(settings_or_complain()) as desk:
-            return await desk.abuse.lift_restriction(account, why, actor=desk.actor)
-
-    lifted = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        lifted = await desk.abuse.lift_restriction(account, why, actor=desk.actor)
     say(f"the restriction of account {account} is lifted" if lifted else f"account {account} was not restricted")
 
 
@@ -171,19 +150,12 @@ def _in_force(records: Sequence[Record], now: datetime) -> Record | None:
     return next((record for record in records if record.lifted_at is None and record.until > now), None)
 
 
-def _client(text: str) -> str:
-    try:
-        return client_in(text)
-    except NotAnIp as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
-
-
 def _reason(text: str) -> str:
     reason = text.strip()
     if not 1 <= len(reason) <= REASON_CHARACTERS_MOST:
-        complain(f"Say why in 1 to {REASON_CHARACTERS_MOST} characters: --reason 'what happened'. Nothing was done.")
-        raise typer.Exit(1)
+        raise Mistake(
+            f"Say why in 1 to {REASON_CHARACTERS_MOST} characters: --reason 'what happened'. Nothing was done."
+        )
     return reason
 
 

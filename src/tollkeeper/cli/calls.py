@@ -1,6 +1,5 @@
 """Calls: `call show`."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Annotated
 from uuid import UUID
@@ -9,6 +8,7 @@ import typer
 from rich.table import Table
 
 from tollkeeper.app import opened
+from tollkeeper.cli.command import command
 from tollkeeper.cli.speak import settings_or_complain, show
 from tollkeeper.core.money import usd_exact
 from tollkeeper.core.receipt import Receipt
@@ -29,19 +29,16 @@ def calls() -> None:
 
 
 @call_app.command("show")
-def show_call(
+@command()
+async def show_call(
     request_id: Annotated[UUID, typer.Argument(metavar="ID", help="The x-request-id of the call's answer.")],
     account: Annotated[
         int | None, typer.Option(help="Show it only if it is this account's: for answering its owner.")
     ] = None,
 ) -> None:
     """The receipt of a call: how it ended, what was counted and how, what it cost and why."""
-
-    async def work() -> Receipt | RunningCall | None:
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            return await SqlReceipts(database).find(request_id, account_id=account)
-
-    found = asyncio.run(work())
+    async with opened(settings_or_complain(), Part.CONSOLE) as database:
+        found = await SqlReceipts(database).find(request_id, account_id=account)
     if found is None:
         whose = "" if account is None else f" of account {account}"
         raise NotOnFile(f"There is no call {request_id}{whose}. Receipts of cleaned days are gone from the usage log.")

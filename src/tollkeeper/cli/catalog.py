@@ -1,6 +1,5 @@
 """What is sold: `model add`."""
 
-import asyncio
 import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
@@ -8,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from tollkeeper.app import office
-from tollkeeper.cli.speak import complain, say, settings_or_complain
+from tollkeeper.cli.command import command
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.core.catalog import Kind
 from tollkeeper.core.media import STANDARD, MediaLimits
 from tollkeeper.core.quote import TokenLimits
@@ -28,7 +28,8 @@ def _tokens(what_for: str) -> Any:
 
 
 @model_app.command("add")
-def add_model(
+@command()
+async def add_model(
     model_id: Annotated[str, typer.Argument(metavar="ID", help="The id that callers use.")],
     kind: Annotated[Kind, typer.Option(help="What kind of calls it takes.")] = Kind.CHAT,
     multiplier: Annotated[str, typer.Option(help="Quota tokens per input token, character or second.")] = "1",
@@ -66,20 +67,15 @@ def add_model(
     model = NewModel(
         id=model_id, kind=kind, price=first, more_prices=more, limits=limits, media=media, only_groups=group
     )
-
-    async def work() -> None:
-        async with office(settings_or_complain()) as desk:
-            await desk.catalog.add_model(model, actor=desk.actor)
-
-    asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        await desk.catalog.add_model(model, actor=desk.actor)
     say(f"model {model_id} added")
 
 
 def _prices(kind: Kind, multiplier: str, completion: str, cached: str, variants: list[str]) -> list[NewPrice]:
     """Images have a price for each size and quality, everything else has one."""
     if (kind is Kind.IMAGE) is not bool(variants):
-        complain("A model for images needs its prices, and no other has such: --price SIZE=QUOTA, for each size.")
-        raise typer.Exit(1)
+        raise Mistake("A model for images needs its prices, and no other has such: --price SIZE=QUOTA, for each size.")
     if not variants:
         return [
             NewPrice(
@@ -90,8 +86,7 @@ def _prices(kind: Kind, multiplier: str, completion: str, cached: str, variants:
     for text in variants:
         variant, equals, quota = text.rpartition("=")
         if not equals or not _VARIANT.fullmatch(variant):
-            complain(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
-            raise typer.Exit(1)
+            raise Mistake(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
         prices.append(NewPrice(model=multiplier_in(quota), variant=variant.removesuffix(f" {STANDARD}")))
     return prices
 
@@ -102,6 +97,5 @@ def multiplier_in(text: str) -> Decimal:
     except InvalidOperation:
         multiplier = Decimal(-1)
     if not multiplier.is_finite() or not 0 <= multiplier < 10**8 or multiplier != round(multiplier, 6):
-        complain(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
-        raise typer.Exit(1)
+        raise Mistake(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
     return multiplier

@@ -1,11 +1,10 @@
 """Redemption codes: `codes make`, `list`, `revoke`, and `redeem`."""
 
-import asyncio
 import csv
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -20,11 +19,12 @@ from tollkeeper.accounts.redeem import RedeemWish
 from tollkeeper.accounts.redeem import redeem as redeem_code
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.core.money import NotAnAmount, usd_exact
 from tollkeeper.core.referral import MicroUsd, micros_from_usd, usd_of_micros
-from tollkeeper.ports.redemption import BatchRecord, TopUp
+from tollkeeper.ports.redemption import BatchRecord
 
 codes_app = typer.Typer(help="Redemption codes.", no_args_is_help=True)
 
@@ -35,7 +35,8 @@ def register(app: typer.Typer) -> None:
 
 
 @codes_app.command("make")
-def make(
+@command(ValueError)
+async def make(
     count: Annotated[int, typer.Option(metavar="N", min=1, max=CODES_MOST, help="How many.")],
     usd: Annotated[str, typer.Option(metavar="USD", help="What each brings, in USD: for example 10 or 2.50.")],
     months: Annotated[
@@ -49,27 +50,12 @@ def make(
 ) -> None:
     """Make a batch of codes, as CSV. They are shown once, now; only their digests are kept."""
     wish = BatchWish(codes=count, usd_micros=usd_in(usd), months=months, note=note, rewards=rewards)
-
-    async def work(into: TextIO) -> IssuedCodes:
+    with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
         async with office(settings_or_complain()) as desk:
             issued = await make_codes(wish, secrets.choice, desk.codes, by=desk.operator)
             _write(issued, wish, into)
             # Not before they are written: codes that nobody has are accepted from nobody.
             await hand_out(issued.batch_id, desk.codes, by=desk.operator)
-            return issued
-
-    try:
-        if file is None:
-            issued = asyncio.run(work(sys.stdout))
-        else:
-            with _new_file(file) as into:
-                issued = asyncio.run(work(into))
-    except FileExistsError:
-        complain(f"{file} is there already. Nothing was done.")
-        raise typer.Exit(1) from None
-    except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
     told = (
         f"batch {issued.batch_id}: {count} codes of {usd_of_micros(wish.usd_micros)} USD. They cannot be shown again."
     )
@@ -77,14 +63,11 @@ def make(
 
 
 @codes_app.command("list")
-def list_batches() -> None:
+@command()
+async def list_batches() -> None:
     """Every batch, the newest first; of its codes only how many there are."""
-
-    async def work() -> Sequence[BatchRecord]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.codes.batches()
-
-    batches = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        batches = await desk.codes.batches()
     if not batches:
         say("There are no codes.")
         return
@@ -97,39 +80,32 @@ def list_batches() -> None:
 
 
 @codes_app.command("revoke")
-def revoke(
+@command()
+async def revoke(
     batch: Annotated[int, typer.Argument(metavar="BATCH", max=MOST_ID, help="The batch's number.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
 ) -> None:
     """Refuse what is left of a batch from now on. What was redeemed stays."""
     why = reason_in(reason)
-
-    async def work() -> int | None:
-        async with office(settings_or_complain()) as desk:
-            return await revoke_codes(batch, why, desk.codes, by=desk.operator)
-
-    stopped = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        stopped = await revoke_codes(batch, why, desk.codes, by=desk.operator)
     say(f"batch {batch} was revoked before" if stopped is None else f"batch {batch} revoked: {stopped} codes")
 
 
+@command(ValueError)
 def redeem(
     account: AccountId,
     gift_code: Annotated[
         str | None, typer.Option(help="Of whoever told them of us: five characters, or the invite link.")
     ] = None,
-) -> None:
+) -> Coroutine[None, None, None]:
     """Redeem a code for an account. It is read from the terminal or from standard input."""
-    wish = RedeemWish(account_id=account, code=secret_line("Code"), gift_code=gift_code, ip=None)
+    return _redeem(RedeemWish(account_id=account, code=secret_line("Code"), gift_code=gift_code, ip=None))
 
-    async def work() -> TopUp:
-        async with office(settings_or_complain()) as desk:
-            return await redeem_code(wish, desk.referral_terms, desk.redemptions, actor=desk.actor)
 
-    try:
-        top_up = asyncio.run(work())
-    except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+async def _redeem(wish: RedeemWish) -> None:
+    async with office(settings_or_complain()) as desk:
+        top_up = await redeem_code(wish, desk.referral_terms, desk.redemptions, actor=desk.actor)
     gift = f", and {usd_exact(top_up.gift)} USD as a gift" if top_up.gift else ""
     amount, expires = usd_of_micros(top_up.usd_micros), f"{top_up.lot_expires_at:%Y-%m-%d}"
     say(f"{amount} USD topped up{gift}: top-up {top_up.id}, lot {top_up.lot_id}, expires {expires}")
@@ -140,16 +116,14 @@ def usd_in(text: str) -> MicroUsd:
         return micros_from_usd(Decimal(text))
     except (InvalidOperation, NotAnAmount) as problem:
         reason = str(problem) if isinstance(problem, NotAnAmount) else f"'{text}' is not a number of USD."
-        complain(f"{reason} Nothing was done.")
-        raise typer.Exit(1) from None
+        raise Mistake(f"{reason} Nothing was done.") from None
 
 
 def reason_in(text: str) -> str:
     try:
         return checked_reason(text)
     except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+        raise Mistake(str(problem)) from None
 
 
 def secret_line(what: str) -> str:
@@ -161,7 +135,10 @@ def secret_line(what: str) -> str:
 @contextmanager
 def _new_file(file: Path) -> Iterator[TextIO]:
     """For its owner alone to read. Where it is not finished it is gone again: half of the codes are no batch."""
-    file.touch(mode=0o600, exist_ok=False)
+    try:
+        file.touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        raise Mistake(f"{file} is there already. Nothing was done.") from None
     with ExitStack() as unfinished:
         unfinished.callback(file.unlink, missing_ok=True)
         with file.open("w", encoding="utf-8", newline="") as into:

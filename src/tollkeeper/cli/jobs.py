@@ -1,6 +1,5 @@
 """The jobs beside the calls: `jobs`."""
 
-import asyncio
 from datetime import datetime
 
 import typer
@@ -8,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tollkeeper.app import opened
+from tollkeeper.cli.command import command
 from tollkeeper.cli.speak import say, settings_or_complain, show
 from tollkeeper.ports.jobs import JobRecord
 from tollkeeper.storage.database import Part
@@ -18,14 +18,11 @@ def register(app: typer.Typer) -> None:
     app.command("jobs")(list_jobs)
 
 
-def list_jobs() -> None:
+@command()
+async def list_jobs() -> None:
     """What is done beside the calls: when last, how long it took, what came of it, and when it is due."""
-
-    async def work() -> list[JobRecord]:
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            return list(await jobs_on_record(database))
-
-    found = asyncio.run(work())
+    async with opened(settings_or_complain(), Part.CONSOLE) as database:
+        found = list(await jobs_on_record(database))
     if not found:
         say("No job was ever done here. Start a worker: tollkeeper work")
         return

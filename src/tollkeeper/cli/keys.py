@@ -1,9 +1,7 @@
 """API keys: `key create`, `list`, `edit`, `rotate`, `revoke`."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 import typer
@@ -11,17 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
-from tollkeeper.app import Office, office
+from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId, amount_of
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.core.client_ip import Network, read_networks
 from tollkeeper.core.money import Quota, usd_exact
 from tollkeeper.ports import KeyChange, KeyOnFile
 
 NONE = "none"
-
-Result = TypeVar("Result")
 
 app = typer.Typer(help="API keys.", no_args_is_help=True)
 
@@ -42,7 +39,8 @@ def register(parent: typer.Typer) -> None:
 
 
 @app.command("create")
-def create(
+@command(ValueError)
+async def create(
     account: AccountId,
     name: Annotated[str, typer.Argument(help="What to call the key.")],
     quota_usd: QuotaUsd = None,
@@ -63,22 +61,28 @@ def create(
         daily_budget=_quota(daily_usd),
         monthly_budget=_quota(monthly_usd),
     )
-    _show_once(_at_desk(lambda desk: create_key(wish, desk.key_maker, desk.keys, actor=desk.actor)))
+    async with office(settings_or_complain()) as desk:
+        issued = await create_key(wish, desk.key_maker, desk.keys, actor=desk.actor)
+    _show_once(issued)
 
 
 @app.command("list")
-def list_keys(account: AccountId) -> None:
+@command(ValueError)
+async def list_keys(account: AccountId) -> None:
     """The keys of an account, without their texts."""
+    async with office(settings_or_complain()) as desk:
+        keys = await desk.keys.of_account(account)
     table = Table(
         "key", "name", "looks like", "state", "quota USD", "used USD", "a day", "a month", "models", "networks"
     )
-    for key in _at_desk(lambda desk: desk.keys.of_account(account)):
+    for key in keys:
         table.add_row(*map(Text, _row(key)))
     show(table)
 
 
 @app.command("edit")
-def edit(
+@command(ValueError)
+async def edit(
     key: KeyId,
     name: Annotated[str | None, typer.Option(help="Another name.")] = None,
     quota_usd: QuotaUsd = None,
@@ -99,52 +103,34 @@ def edit(
         daily_budget=unset if daily_usd is None else _quota(daily_usd),
         monthly_budget=unset if monthly_usd is None else _quota(monthly_usd),
     )
-
-    async def work(desk: Office) -> KeyOnFile:
+    async with office(settings_or_complain()) as desk:
         account_id = await desk.keys.owner_of(key)
-        return await change_key(key, change, desk.keys, account_id=account_id, actor=desk.actor)
-
-    changed = _at_desk(work)
+        changed = await change_key(key, change, desk.keys, account_id=account_id, actor=desk.actor)
     say(f"key {changed.key_id} '{changed.name}' changed")
 
 
 @app.command("rotate")
-def rotate(
+@command(ValueError)
+async def rotate(
     key: KeyId,
     keep_hours: Annotated[int, typer.Option(min=0, max=168, help="For how long the old text is accepted, too.")] = 0,
 ) -> None:
     """Give a key another text; its quota, budgets and history stay. It is shown once, now."""
     keep_seconds = keep_hours * 3_600
-
-    async def work(desk: Office) -> IssuedKey:
+    async with office(settings_or_complain()) as desk:
         account_id = await desk.keys.owner_of(key)
-        return await rotate_key(key, keep_seconds, desk.key_maker, desk.keys, account_id=account_id, actor=desk.actor)
-
-    _show_once(_at_desk(work))
+        issued = await rotate_key(key, keep_seconds, desk.key_maker, desk.keys, account_id=account_id, actor=desk.actor)
+    _show_once(issued)
 
 
 @app.command("revoke")
-def revoke(key: KeyId) -> None:
+@command(ValueError)
+async def revoke(key: KeyId) -> None:
     """Refuse a key from now on, on every node within two seconds."""
-
-    async def work(desk: Office) -> bool:
+    async with office(settings_or_complain()) as desk:
         account_id = await desk.keys.owner_of(key)
-        return await desk.keys.revoke(key, account_id=account_id, actor=desk.actor)
-
-    revoked = _at_desk(work)
+        revoked = await desk.keys.revoke(key, account_id=account_id, actor=desk.actor)
     say(f"key {key} revoked" if revoked else f"key {key} was revoked before")
-
-
-def _at_desk(act: Callable[[Office], Awaitable[Result]]) -> Result:
-    async def work() -> Result:
-        async with office(settings_or_complain()) as desk:
-            return await act(desk)
-
-    try:
-        return asyncio.run(work())
-    except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
 
 
 def _show_once(issued: IssuedKey) -> None:
@@ -185,14 +171,12 @@ def _networks(texts: list[str] | None) -> tuple[Network, ...] | None:
     try:
         return None if chosen is None else read_networks(chosen)
     except ValueError as problem:
-        complain(f"{problem}. Nothing was done.")
-        raise typer.Exit(1) from None
+        raise Mistake(f"{problem}. Nothing was done.") from None
 
 
 def _expiry(days: str | None) -> datetime | None:
     if days is None or days == NONE:
         return None
     if not days.isdigit() or not 1 <= int(days) <= 36_500:
-        complain(f"'{days}' is not a number of days from 1 to 36500. Nothing was done.")
-        raise typer.Exit(1)
+        raise Mistake(f"'{days}' is not a number of days from 1 to 36500. Nothing was done.")
     return datetime.now(UTC) + timedelta(days=int(days))

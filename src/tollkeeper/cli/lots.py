@@ -1,6 +1,5 @@
 """Lots over time: `lot list`, `lot extend`, and `statement`."""
 
-import asyncio
 import csv
 import sys
 from datetime import datetime
@@ -12,13 +11,14 @@ from rich.text import Text
 
 from tollkeeper.accounts.lots import LotRefused
 from tollkeeper.accounts.lots import extend_lot as extend_lot_of
-from tollkeeper.accounts.statement import MonthStatement, NotAMonth, month_statement
+from tollkeeper.accounts.statement import NotAMonth, month_statement
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
 from tollkeeper.cli.prices import moment_in
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import say, settings_or_complain, show
 from tollkeeper.core.money import quota_text, usd_exact
 from tollkeeper.ports.lots import LotRecord
 
@@ -31,14 +31,11 @@ def register(app: typer.Typer) -> None:
 
 
 @lot_app.command("list")
-def list_lots(account: AccountId) -> None:
+@command()
+async def list_lots(account: AccountId) -> None:
     """An account's lots, in the order in which they are spent; closed ones last."""
-
-    async def work() -> tuple[list[LotRecord], datetime]:
-        async with office(settings_or_complain()) as desk:
-            return list(await desk.lots.of_account(account)), await desk.prices.now()
-
-    lots, now = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        lots, now = list(await desk.lots.of_account(account)), await desk.prices.now()
     if not lots:
         say(f"Account {account} has no lots.")
         return
@@ -52,42 +49,28 @@ def list_lots(account: AccountId) -> None:
 
 
 @lot_app.command("extend")
-def extend(
+@command(LotRefused)
+async def extend(
     lot: Annotated[int, typer.Argument(metavar="LOT", max=MOST_ID, help="The lot's number.")],
     until: Annotated[str, typer.Option(metavar="TIME", help="Until when, UTC: 2026-12-31 or 2026-12-31T18:00.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
 ) -> None:
     """Let a lot expire later. One that expired less than a day ago comes back."""
     why, when = reason_in(reason), moment_in(until)
-
-    async def work() -> None:
-        async with office(settings_or_complain()) as desk:
-            await extend_lot_of(lot, when, why, desk.lots, actor=desk.actor)
-
-    try:
-        asyncio.run(work())
-    except LotRefused as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+    async with office(settings_or_complain()) as desk:
+        await extend_lot_of(lot, when, why, desk.lots, actor=desk.actor)
     say(f"lot {lot} expires {moment(when)}")
 
 
-def statement(
+@command(NotAMonth)
+async def statement(
     account: AccountId,
     month: Annotated[str, typer.Argument(metavar="MONTH", help="A calendar month, UTC: for example 2026-10.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, for a spreadsheet.")] = False,
 ) -> None:
     """What came to an account and what went in a month, by what it was for. Amounts are quota tokens."""
-
-    async def work() -> MonthStatement:
-        async with office(settings_or_complain()) as desk:
-            return await month_statement(account, month, desk.statements)
-
-    try:
-        found = asyncio.run(work())
-    except NotAMonth as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+    async with office(settings_or_complain()) as desk:
+        found = await month_statement(account, month, desk.statements)
     head = ("what", "detail", "times", "amount")
     lines = [
         ("opening balance", f"{found.since:%Y-%m-%d}", "", quota_text(found.opening)),

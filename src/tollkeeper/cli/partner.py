@@ -1,15 +1,14 @@
 """The partner plan and the faucet: `partner statement`, `requests`, `withdraw`, `approve`, `pay`, `refuse`, `revoke`;
 `faucet`."""
 
-import asyncio
 from collections.abc import Coroutine, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Protocol
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from tollkeeper.accounts.faucet import FaucetKey, pour
+from tollkeeper.accounts.faucet import pour
 from tollkeeper.accounts.partner import (
     approve_withdrawal,
     pay_withdrawal,
@@ -20,8 +19,9 @@ from tollkeeper.accounts.partner import (
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in, secret_line, usd_in
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import say, settings_or_complain, show
 from tollkeeper.core.codes import invite_link
 from tollkeeper.core.logins import Actor
 from tollkeeper.core.money import Quota, usd_exact
@@ -29,14 +29,10 @@ from tollkeeper.core.referral import usd_of_micros
 from tollkeeper.ports.partner import (
     NewWithdrawal,
     PartnerDesk,
-    PartnerStatement,
     RewardKind,
     RewardRecord,
-    RewardRevoked,
     WithdrawalRecord,
 )
-
-Result = TypeVar("Result")
 
 partner_app = typer.Typer(help="The partner plan: invitations, gift codes and cash.", no_args_is_help=True)
 
@@ -50,15 +46,12 @@ def register(app: typer.Typer) -> None:
 
 
 @partner_app.command("statement")
-def statement(account: AccountId) -> None:
+@command()
+async def statement(account: AccountId) -> None:
     """An account's invite link, its cash, its rewards and its withdrawals."""
     settings = settings_or_complain()
-
-    async def work() -> PartnerStatement:
-        async with office(settings) as desk:
-            return await desk.partners.statement(account)
-
-    found = asyncio.run(work())
+    async with office(settings) as desk:
+        found = await desk.partners.statement(account)
     cash = found.cash
     say(f"account {account}: gift code {found.gift_code}, {found.invited} invited")
     say(f"invite link {invite_link(settings.console_url, found.gift_code)}")
@@ -76,59 +69,61 @@ def statement(account: AccountId) -> None:
 
 
 @partner_app.command("requests")
-def requests() -> None:
+@command()
+async def requests() -> None:
     """The withdrawals that wait to be approved, paid or refused, the oldest first."""
-
-    async def work() -> Sequence[WithdrawalRecord]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.partners.open_withdrawals()
-
-    waiting = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        waiting = await desk.partners.open_withdrawals()
     if not waiting:
         say("No withdrawal waits for a decision.")
     _show_withdrawals(waiting)
 
 
 @partner_app.command("withdraw")
+@command(ValueError)
 def withdraw(
     account: AccountId,
     usd: Annotated[str, typer.Argument(metavar="USD", help="How much, in USD.")],
     payee: Annotated[str, typer.Option(help="Where the money goes: whose bank account, at which bank.")],
-) -> None:
+) -> Coroutine[None, None, None]:
     """Ask for cash. A code of the account's second factor is read from the terminal or from standard input."""
     wish = NewWithdrawal(account_id=account, usd_micros=usd_in(usd), payee=payee)
-    code = secret_line("Code of the second factor")
+    return _withdraw(wish, secret_line("Code of the second factor"))
 
-    async def work() -> int:
-        async with office(settings_or_complain()) as desk:
-            return await request_withdrawal(wish, code, desk.second_factor, desk.partners)
 
-    say(f"request {_run(work())}: {usd_of_micros(wish.usd_micros)} USD asked for")
+async def _withdraw(wish: NewWithdrawal, code: str) -> None:
+    async with office(settings_or_complain()) as desk:
+        request = await request_withdrawal(wish, code, desk.second_factor, desk.partners)
+    say(f"request {request}: {usd_of_micros(wish.usd_micros)} USD asked for")
 
 
 @partner_app.command("approve")
-def approve(request: Request, reason: Reason) -> None:
+@command(ValueError)
+async def approve(request: Request, reason: Reason) -> None:
     """Approve a withdrawal: it may be paid now."""
-    _decide(request, reason_in(reason), approve_withdrawal)
+    await _decide(request, reason_in(reason), approve_withdrawal)
     say(f"request {request} is approved")
 
 
 @partner_app.command("pay")
-def pay(request: Request, reference: Annotated[str, typer.Option(help="The transfer's own number.")]) -> None:
+@command(ValueError)
+async def pay(request: Request, reference: Annotated[str, typer.Option(help="The transfer's own number.")]) -> None:
     """Note that an approved withdrawal was paid."""
-    _decide(request, reason_in(reference), pay_withdrawal)
+    await _decide(request, reason_in(reference), pay_withdrawal)
     say(f"request {request} is paid")
 
 
 @partner_app.command("refuse")
-def refuse(request: Request, reason: Reason) -> None:
+@command(ValueError)
+async def refuse(request: Request, reason: Reason) -> None:
     """Refuse a withdrawal that was not paid; the cash stays with the account."""
-    _decide(request, reason_in(reason), refuse_withdrawal)
+    await _decide(request, reason_in(reason), refuse_withdrawal)
     say(f"request {request} is refused")
 
 
 @partner_app.command("revoke")
-def revoke(
+@command(ValueError)
+async def revoke(
     reward: Annotated[int, typer.Argument(metavar="REWARD", max=MOST_ID, help="The reward's number.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
     write_off: Annotated[
@@ -137,12 +132,8 @@ def revoke(
 ) -> None:
     """Take a reward back, by counter-entries."""
     why = reason_in(reason)
-
-    async def work() -> RewardRevoked:
-        async with office(settings_or_complain()) as desk:
-            return await revoke_reward(reward, why, desk.partners, write_off=write_off, by=desk.operator)
-
-    done = _run(work())
+    async with office(settings_or_complain()) as desk:
+        done = await revoke_reward(reward, why, desk.partners, write_off=write_off, by=desk.operator)
     if done.before:
         say(f"reward {reward} was revoked before")
         return
@@ -150,18 +141,15 @@ def revoke(
     say(f"reward {reward} revoked: {taken} USD taken back, {owed} USD owed, {let_go} USD written off")
 
 
-def faucet(
+@command(ValueError)
+async def faucet(
     account: AccountId,
     ip: Annotated[str, typer.Option(metavar="IP", help="Where the customer asks from: 192.0.2.7 or 2001:db8::7.")],
 ) -> None:
     """Give an account its free key. It is shown once, now."""
-
-    async def work() -> tuple[FaucetKey, Quota]:
-        async with office(settings_or_complain()) as desk:
-            terms = desk.faucet_terms
-            return await pour(account, ip, terms, desk.key_maker, desk.faucet), terms.amount
-
-    given, amount = _run(work())
+    async with office(settings_or_complain()) as desk:
+        given = await pour(account, ip, desk.faucet_terms, desk.key_maker, desk.faucet)
+        amount = desk.faucet_terms.amount
     say(f"key {given.issued.key_id}\n{given.issued.key}")
     say(f"It has {usd_exact(amount)} USD until {moment(given.expires_at)}. Copy it now: it cannot be shown again.")
 
@@ -170,20 +158,9 @@ class _Decision(Protocol):
     async def __call__(self, withdrawal_id: int, reason: str, desk: PartnerDesk, /, *, by: Actor) -> None: ...
 
 
-def _decide(request: int, reason: str, decide: _Decision) -> None:
-    async def work() -> None:
-        async with office(settings_or_complain()) as desk:
-            await decide(request, reason, desk.partners, by=desk.operator)
-
-    _run(work())
-
-
-def _run(work: Coroutine[Any, Any, Result]) -> Result:
-    try:
-        return asyncio.run(work)
-    except ValueError as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+async def _decide(request: int, reason: str, decide: _Decision) -> None:
+    async with office(settings_or_complain()) as desk:
+        await decide(request, reason, desk.partners, by=desk.operator)
 
 
 def _show_withdrawals(withdrawals: Sequence[WithdrawalRecord]) -> None:

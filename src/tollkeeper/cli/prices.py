@@ -1,16 +1,14 @@
 """The price book: `price enter`, `preview`, `list`, `history`, `withdraw`."""
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from tollkeeper.accounts.prices import (
-    EnteredPrice,
     PriceRefused,
     PriceWish,
     enter_price_change,
@@ -21,15 +19,14 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.catalog import multiplier_in
 from tollkeeper.cli.codes import reason_in
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.core.money import usd_exact
 from tollkeeper.core.prices import Price, in_force
 from tollkeeper.core.receipt import multiplier as written
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.prices import Effect, NewFigures, Preview, PriceRow
-
-Result = TypeVar("Result")
+from tollkeeper.ports.prices import Effect, NewFigures, PriceRow
 
 price_app = typer.Typer(help="The price book.", no_args_is_help=True)
 
@@ -49,7 +46,8 @@ def register(app: typer.Typer) -> None:
 
 
 @price_app.command("enter")
-def enter(
+@command(PriceRefused)
+async def enter(
     model: ModelId,
     multiplier: Multiplier = None,
     completion: Completion = None,
@@ -67,19 +65,16 @@ def enter(
         effective_from=None if since is None else moment_in(since),
         forced_because=None if force is None else reason_in(force),
     )
-
-    async def work() -> EnteredPrice:
-        async with office(settings) as desk:
-            notice = timedelta(hours=settings.price_notice_hours)
-            return await enter_price_change(wish, notice, desk.prices, actor=desk.actor)
-
-    entered = _run(work())
+    notice = timedelta(hours=settings.price_notice_hours)
+    async with office(settings) as desk:
+        entered = await enter_price_change(wish, notice, desk.prices, actor=desk.actor)
     say(f"price {entered.price_id} of {model} entered and announced: in force from {moment(entered.effective_from)}")
     say(_multipliers(entered.price))
 
 
 @price_app.command("preview")
-def preview(
+@command(PriceRefused)
+async def preview(
     model: ModelId,
     multiplier: Multiplier = None,
     completion: Completion = None,
@@ -95,12 +90,8 @@ def preview(
         figures=_figures(multiplier, completion, cached),
         effective_from=None if since is None else moment_in(since),
     )
-
-    async def work() -> Preview:
-        async with office(settings) as desk:
-            return await preview_price_change(wish, timedelta(hours=settings.price_notice_hours), desk.prices)
-
-    found = _run(work())
+    async with office(settings) as desk:
+        found = await preview_price_change(wish, timedelta(hours=settings.price_notice_hours), desk.prices)
     say(f"old: {_multipliers(found.old)}")
     say(f"new: {_multipliers(found.new)}")
     table = Table("account", "calls", "charged USD", "old USD", "new USD", "change")
@@ -112,9 +103,10 @@ def preview(
 
 
 @price_app.command("list")
-def list_prices() -> None:
+@command()
+async def list_prices() -> None:
     """What every model costs now, and what is announced."""
-    rows, now = _rows(None)
+    rows, now = await _rows(None)
     valid = [row for row in rows if row.withdrawn_at is None]
     prices = [row.price for row in valid]
     named = {(price.model_id, price.variant) for price in prices}
@@ -123,27 +115,25 @@ def list_prices() -> None:
 
 
 @price_app.command("history")
-def history(model: ModelId) -> None:
+@command()
+async def history(model: ModelId) -> None:
     """Every price a model ever had, was to have, or will have."""
-    rows, now = _rows(model)
+    rows, now = await _rows(model)
     if not rows:
         raise NotOnFile(f"There is no model '{model}', or it has no price.")
     _show(rows, now)
 
 
 @price_app.command("withdraw")
-def withdraw(
+@command(PriceRefused)
+async def withdraw(
     price: Annotated[int, typer.Argument(metavar="PRICE", max=MOST_ID, help="The price's number.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
 ) -> None:
     """Withdraw a change that is announced and has not taken effect. Whoever had a mail of it gets another."""
     why = reason_in(reason)
-
-    async def work() -> Sequence[Price]:
-        async with office(settings_or_complain()) as desk:
-            return await withdraw_price_change(price, why, desk.prices, actor=desk.actor)
-
-    later = _run(work())
+    async with office(settings_or_complain()) as desk:
+        later = await withdraw_price_change(price, why, desk.prices, actor=desk.actor)
     say(f"price {price} is withdrawn")
     for each in later:
         what = f"{_multipliers(each)} from {moment(each.effective_from)}"
@@ -155,25 +145,15 @@ def moment_in(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        complain(f"'{text}' is not a time: write one like 2026-12-31 or 2026-12-31T18:00. Nothing was done.")
-        raise typer.Exit(1) from None
+        raise Mistake(
+            f"'{text}' is not a time: write one like 2026-12-31 or 2026-12-31T18:00. Nothing was done."
+        ) from None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-def _rows(model: str | None) -> tuple[Sequence[PriceRow], datetime]:
-    async def work() -> tuple[Sequence[PriceRow], datetime]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.prices.rows(model), await desk.prices.now()
-
-    return asyncio.run(work())
-
-
-def _run(work: Coroutine[Any, Any, Result]) -> Result:
-    try:
-        return asyncio.run(work)
-    except PriceRefused as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+async def _rows(model: str | None) -> tuple[Sequence[PriceRow], datetime]:
+    async with office(settings_or_complain()) as desk:
+        return await desk.prices.rows(model), await desk.prices.now()
 
 
 def _figures(multiplier: str | None, completion: str | None, cached: str | None) -> NewFigures:

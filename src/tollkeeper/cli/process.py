@@ -24,7 +24,8 @@ from rich.table import Table
 from tollkeeper.app import check_journal, gateway
 from tollkeeper.app import front as run_front
 from tollkeeper.app import work as run_jobs
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.command import command
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.cli.startup_code import refuse_unknown_startup_code
 from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.settings import PREFIX, Secret, description, sources
@@ -65,6 +66,7 @@ def register(app: typer.Typer) -> None:
     app.command()(settings)
 
 
+@command()
 def serve() -> None:
     """Serve calls until stopped."""
     chosen = settings_or_complain()
@@ -93,6 +95,7 @@ def serve() -> None:
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
 
 
+@command()
 def front() -> None:
     """Stand before `serve`: let only well-formed requests through, and few connections per IP."""
     chosen = settings_or_complain()
@@ -104,6 +107,7 @@ def front() -> None:
     uvloop.run(_until_stopped(run_front(chosen), f"the front listens on {where}"))
 
 
+@command()
 def work() -> None:
     """Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys."""
     logging.config.dictConfig(LOGGING)
@@ -124,6 +128,7 @@ async def _until_stopped(work: Coroutine[None, None, None], begun: str) -> None:
         await working
 
 
+@command()
 def migrate() -> None:
     """Bring the database's schema up to date."""
     # Alembic and SQLAlchemy take 0.4 s and 30 MB to load; every other command does without them.
@@ -133,6 +138,7 @@ def migrate() -> None:
     say(f"The schema is at revision {schema.newest_revision()}.")
 
 
+@command()
 def settings() -> None:
     """Show every setting, its value, and what it is for."""
     chosen = settings_or_complain()
@@ -160,8 +166,7 @@ def _allow_descriptors(wanted: int) -> None:
 
 def _need_port(host: str, port: int, variable: str) -> None:
     if _port_is_taken(host, port):
-        complain(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.")
-        raise typer.Exit(1)
+        raise Mistake(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.")
 
 
 def _port_is_taken(host: str, port: int) -> bool:

@@ -1,8 +1,7 @@
 """Provider accounts: `provider add`, `list`, `set`, `pause`, `drain`, `resume`, `test`."""
 
-import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ from rich.text import Text
 
 from tollkeeper.app import office
 from tollkeeper.cli.catalog import multiplier_in
+from tollkeeper.cli.command import command
 from tollkeeper.cli.provider_words import (
     BadDescription,
     check_address,
@@ -24,7 +24,7 @@ from tollkeeper.cli.provider_words import (
     models,
     usd,
 )
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain, show
 from tollkeeper.core.pool import Place
 from tollkeeper.ports import NewProviderAccount, ProviderForm, ProviderStanding, ProviderState
 
@@ -58,6 +58,7 @@ def _limit(what_for: str) -> Any:
 
 
 @provider_app.command("add")
+@command(BadDescription)
 def add(
     name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
     base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
@@ -78,18 +79,14 @@ def add(
     passes: Passes = None,
     api_version: ApiVersion = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
-) -> None:
+) -> Coroutine[None, None, None]:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
-    try:
-        check_vendor(vendor)
-        check_rejects(rejects or ())
-        check_passes(passes or (), vendor)
-        check_api_version(api_version)
-        check_address(base_url, insecure_http=insecure_http, private_allowed=settings_or_complain().private_providers)
-        models = model_names(model) if model else None
-    except BadDescription as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+    check_vendor(vendor)
+    check_rejects(rejects or ())
+    check_passes(passes or (), vendor)
+    check_api_version(api_version)
+    check_address(base_url, insecure_http=insecure_http, private_allowed=settings_or_complain().private_providers)
+    models = model_names(model) if model else None
     place = Place(tier=tier, weight=weight, requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=concurrency)
     part_of_price = multiplier_in(cost)
     account = NewProviderAccount(
@@ -104,82 +101,74 @@ def add(
         passes=frozenset(passes or ()),
         api_version=api_version,
     )
+    return _add(account)
 
-    async def work() -> int:
-        async with office(settings_or_complain()) as desk:
-            return await desk.providers.add(account, actor=desk.actor)
 
-    say(f"provider account {asyncio.run(work())} ({name}) added; its key is sealed")
+async def _add(account: NewProviderAccount) -> None:
+    async with office(settings_or_complain()) as desk:
+        number = await desk.providers.add(account, actor=desk.actor)
+    say(f"provider account {number} ({account.name}) added; its key is sealed")
 
 
 @provider_app.command("list")
-def list_all() -> None:
+@command()
+async def list_all() -> None:
     """Every provider account: its place in the pool, how it is doing, and what it earned in the last 24 hours."""
-
     chosen = settings_or_complain()
-
-    async def work() -> Sequence[ProviderStanding]:
-        async with office(chosen) as desk:
-            return await desk.providers.standing()
-
+    async with office(chosen) as desk:
+        found = await desk.providers.standing()
     table = Table("name", "tier", "weight", "limits", "models", "health")
     for column in ("calls 24 h", "charged USD", "cost USD", "margin USD"):
         table.add_column(column, justify="right", no_wrap=True)
-    for standing in asyncio.run(work()):
+    for standing in found:
         table.add_row(*map(Text, _line(standing, private_allowed=chosen.private_providers)))
     show(table)
 
 
 @provider_app.command("set")
-def set_form(name: Name, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None) -> None:
+@command(BadDescription)
+async def set_form(name: Name, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None) -> None:
     """Set what it does not take (all of it: --rejects none takes everything), what it takes beside the parameters that
     are listed (all of it: --passes none for nothing), or its version of the interface."""
     given = ProviderForm(rejects=_all_of(rejects), passes=_all_of(passes), api_version=api_version)
-
-    async def work() -> None:
-        async with office(settings_or_complain()) as desk:
-            if given.passes:
-                check_passes(sorted(given.passes), (await desk.providers.find(name)).vendor)
-            await desk.providers.set_form(name, given, actor=desk.actor)
-
-    try:
-        check_rejects(given.rejects or ())
-        check_api_version(api_version)
-        asyncio.run(work())
-    except BadDescription as problem:
-        complain(str(problem))
-        raise typer.Exit(1) from None
+    check_rejects(given.rejects or ())
+    check_api_version(api_version)
+    async with office(settings_or_complain()) as desk:
+        if given.passes:
+            check_passes(sorted(given.passes), (await desk.providers.find(name)).vendor)
+        await desk.providers.set_form(name, given, actor=desk.actor)
     say(f"provider account {name} is set")
 
 
 @provider_app.command("pause")
-def pause(name: Name) -> None:
+@command()
+async def pause(name: Name) -> None:
     """Give it no more calls, on every node within two seconds, until it is resumed."""
-    _set_state(name, ProviderState.PAUSED, "paused")
+    await _set_state(name, ProviderState.PAUSED, "paused")
 
 
 @provider_app.command("drain")
-def drain(name: Name) -> None:
+@command()
+async def drain(name: Name) -> None:
     """Let the calls under way end and give it no more, to take it away afterwards."""
-    _set_state(name, ProviderState.DRAINING, "draining")
+    await _set_state(name, ProviderState.DRAINING, "draining")
 
 
 @provider_app.command("resume")
-def resume(name: Name) -> None:
+@command()
+async def resume(name: Name) -> None:
     """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
-    _set_state(name, ProviderState.ACTIVE, "active")
-
-    async def lift() -> bool:
-        async with office(settings_or_complain()) as desk:
-            account = await desk.providers.find(name)
-            return await desk.suspensions.lift(account.id)
-
-    if asyncio.run(lift()):
+    await _set_state(name, ProviderState.ACTIVE, "active")
+    async with office(settings_or_complain()) as desk:
+        account = await desk.providers.find(name)
+        lifted = await desk.suspensions.lift(account.id)
+    if lifted:
         say(f"the suspension of {name} is lifted")
 
 
 @provider_app.command("test")
-def try_account(
+@command()
+async def try_account(
     name: Name,
     model: Annotated[
         str | None, typer.Option(metavar="ID", help="Our id of the model to call. Without: the first that it serves.")
@@ -187,7 +176,7 @@ def try_account(
 ) -> None:
     """Make live calls to it and say what works: its key, whole and streamed answers, tools, images, JSON. An accepted
     key lifts the account's suspension. Exit code 1 if the key is refused or no answer comes."""
-    if not asyncio.run(_test(name, model)):
+    if not await _test(name, model):
         raise typer.Exit(1)
 
 
@@ -219,19 +208,16 @@ def _all_of(names: Sequence[str] | None) -> frozenset[str] | None:
     return None if names is None else frozenset(names) - {"none"}
 
 
-def _set_state(name: str, state: ProviderState, word: str) -> None:
-    async def work() -> bool:
-        async with office(settings_or_complain()) as desk:
-            return await desk.providers.set_state(name, state, actor=desk.actor)
-
-    say(f"provider account {name} is {word}" + ("" if asyncio.run(work()) else ", as it was before"))
+async def _set_state(name: str, state: ProviderState, word: str) -> None:
+    async with office(settings_or_complain()) as desk:
+        changed = await desk.providers.set_state(name, state, actor=desk.actor)
+    say(f"provider account {name} is {word}" + ("" if changed else ", as it was before"))
 
 
 def _key() -> str:
     secret: str = typer.prompt("Provider key", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline()
     if not secret.strip():
-        complain("No provider key was given: type it when asked, or send it to standard input.")
-        raise typer.Exit(1)
+        raise Mistake("No provider key was given: type it when asked, or send it to standard input.")
     return secret.strip()
 
 

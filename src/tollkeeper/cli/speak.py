@@ -12,6 +12,10 @@ from tollkeeper.core.one_line import shown
 from tollkeeper.settings import Settings, load
 
 
+class Mistake(Exception):
+    """Something that whoever typed the command can mend; the message says what. It is told in red, without more."""
+
+
 class PlainConsole(Console):
     """Shows no control character but those of its own styles: what is told may be a customer's text."""
 
@@ -20,19 +24,15 @@ class PlainConsole(Console):
             yield segment if segment.control else Segment(shown(segment.text), segment.style)
 
 
-_out = PlainConsole(highlight=False, soft_wrap=True)
-_err = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
-
-
 def say(text: str) -> None:
-    _out.print(text, markup=False)
+    _console().print(text, markup=False)
 
 
 def show(table: Table) -> None:
     for column in table.columns:
         # Before their widths are measured; there is no other way to the cells of a table.
         column._cells[:] = map(_plain, column._cells)  # noqa: SLF001
-    _out.print(table)
+    _console().print(table)
 
 
 def _plain(cell: RenderableType) -> RenderableType:
@@ -42,8 +42,13 @@ def _plain(cell: RenderableType) -> RenderableType:
 
 
 def complain(text: str) -> None:
-    _err.print(text, style="red", markup=False)
+    _console(stderr=True).print(text, style="red", markup=False)
 
 
 def settings_or_complain() -> Settings:
     return load(os.environ)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """As wide as the terminal is now."""
+    return PlainConsole(stderr=stderr, highlight=False, soft_wrap=True)

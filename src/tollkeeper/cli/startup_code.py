@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-import typer
 
-from tollkeeper.cli.speak import complain
+from tollkeeper.cli.speak import Mistake
 
 IS_CODE = ("import ", "import\t")
 CUSTOM_MODULES = ("sitecustomize", "usercustomize")
@@ -47,8 +46,7 @@ class StartupCode(msgspec.Struct, frozen=True):
 def refuse_unknown_startup_code(allowed: Collection[str]) -> None:
     """End this command if anything unknown ran before it."""
     if found := unknown_startup_code(allowed):
-        complain(_told(found))
-        raise typer.Exit(1)
+        raise Mistake(_told(found))
 
 
 def unknown_startup_code(allowed: Collection[str]) -> list[StartupCode]:

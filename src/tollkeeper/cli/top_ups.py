@@ -1,7 +1,5 @@
 """Top-ups: `top-up list`, `revoke`."""
 
-import asyncio
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,11 +9,11 @@ from tollkeeper.accounts.top_ups import revoke_top_up
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
 from tollkeeper.cli.speak import say, settings_or_complain, show
 from tollkeeper.core.money import usd_exact
 from tollkeeper.core.referral import usd_of_micros
-from tollkeeper.ports.redemption import TopUp, TopUpRevoked
 
 top_up_app = typer.Typer(help="Top-ups: what redeemed codes became.", no_args_is_help=True)
 
@@ -25,14 +23,11 @@ def register(app: typer.Typer) -> None:
 
 
 @top_up_app.command("list")
-def list_top_ups(account: AccountId) -> None:
+@command()
+async def list_top_ups(account: AccountId) -> None:
     """The top-ups of an account, the newest first."""
-
-    async def work() -> Sequence[TopUp]:
-        async with office(settings_or_complain()) as desk:
-            return await desk.redemptions.top_ups(account)
-
-    found = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        found = await desk.redemptions.top_ups(account)
     if not found:
         say(f"Account {account} has no top-ups.")
         return
@@ -49,7 +44,8 @@ def list_top_ups(account: AccountId) -> None:
 
 
 @top_up_app.command("revoke")
-def revoke(
+@command()
+async def revoke(
     top_up: Annotated[int, typer.Argument(metavar="TOP_UP", max=MOST_ID, help="The top-up's number.")],
     reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
     write_off: Annotated[
@@ -58,12 +54,8 @@ def revoke(
 ) -> None:
     """Take a top-up back whose payment was taken back, with every reward that came of it."""
     why = reason_in(reason)
-
-    async def work() -> TopUpRevoked:
-        async with office(settings_or_complain()) as desk:
-            return await revoke_top_up(top_up, why, desk.codes, write_off=write_off, by=desk.operator)
-
-    done = asyncio.run(work())
+    async with office(settings_or_complain()) as desk:
+        done = await revoke_top_up(top_up, why, desk.codes, write_off=write_off, by=desk.operator)
     if done.before:
         say(f"top-up {top_up} was revoked before")
         return

@@ -1,6 +1,5 @@
 """The usage log: `usage list`, `chart`, `total`, `export`, `clean`."""
 
-import asyncio
 import csv
 import os
 import sys
@@ -15,13 +14,14 @@ from rich.text import Text
 
 from tollkeeper.app import opened
 from tollkeeper.app.log_site import log_site_of
+from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
-from tollkeeper.cli.speak import complain, say, settings_or_complain, show
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
 from tollkeeper.core.charge import Ending
 from tollkeeper.core.money import Quota, usd_exact
 from tollkeeper.core.usage import CHART_DAYS, CSV_HEAD, UsageDay, UsageFilter, UsageLine, UsagePage, csv_row
 from tollkeeper.jobs.clean_usage_log import clean_usage_log
-from tollkeeper.ports.usage import Cleaned, Consumed, DayChanged, LogSiteFailed, UsageLog
+from tollkeeper.ports.usage import DayChanged, LogSiteFailed, UsageLog
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.usage_cleaning import SqlCleanUsage
 from tollkeeper.storage.usage_log import SqlUsageLog
@@ -49,7 +49,8 @@ def register(app: typer.Typer) -> None:
 
 
 @usage_app.command("list")
-def list_calls(
+@command()
+async def list_calls(
     account: Account = None,
     key: Key = None,
     model: Model = None,
@@ -70,12 +71,8 @@ def list_calls(
         since=in_utc(since),
         until=in_utc(until),
     )
-
-    async def work() -> UsagePage:
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            return await filled_page(SqlUsageLog(database), wanted, after, limit)
-
-    page = asyncio.run(work())
+    async with opened(settings_or_complain(), Part.CONSOLE) as database:
+        page = await filled_page(SqlUsageLog(database), wanted, after, limit)
     if page.lines:
         show(_table(page.lines))
     else:
@@ -85,7 +82,8 @@ def list_calls(
 
 
 @usage_app.command("chart")
-def chart(
+@command()
+async def chart(
     account: Account = None,
     key: Key = None,
     model: Model = None,
@@ -94,31 +92,26 @@ def chart(
 ) -> None:
     """What was charged on each of the last days (UTC), as bars."""
     wanted = UsageFilter(account_id=account, key_id=key, model_id=model, ending=ending)
-
-    async def work() -> list[UsageDay]:
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            return await SqlUsageLog(database).chart(wanted, days=days)
-
-    for line in bars(asyncio.run(work())):
+    async with opened(settings_or_complain(), Part.CONSOLE) as database:
+        found = await SqlUsageLog(database).chart(wanted, days=days)
+    for line in bars(found):
         say(line)
 
 
 @usage_app.command("total")
-def total(account: AccountId) -> None:
+@command()
+async def total(account: AccountId) -> None:
     """What an account consumed: by the usage log as far as it goes back, and in all by the ledger."""
-
-    async def work() -> Consumed:
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            return await SqlUsageLog(database).consumed(account)
-
-    found = asyncio.run(work())
+    async with opened(settings_or_complain(), Part.CONSOLE) as database:
+        found = await SqlUsageLog(database).consumed(account)
     since = "" if found.since is None else f", which goes back to {found.since}"
     say(f"total consumed   {usd_exact(found.in_log.charged)} USD in {found.in_log.calls} calls of the usage log{since}")
     say(f"in all           {usd_exact(Quota(found.lifetime))} USD, by the ledger")
 
 
 @usage_app.command("export")
-def export(
+@command()
+async def export(
     account: Account = None,
     key: Key = None,
     model: Model = None,
@@ -130,24 +123,21 @@ def export(
     wanted = UsageFilter(
         account_id=account, key_id=key, model_id=model, ending=ending, since=in_utc(since), until=in_utc(until)
     )
-
-    async def work() -> None:
-        rows = csv.writer(sys.stdout)
+    rows = csv.writer(sys.stdout)
+    try:
         rows.writerow(CSV_HEAD)
         async with opened(settings_or_complain(), Part.CONSOLE) as database:
             async for page in pages(SqlUsageLog(database), wanted, EXPORTED_AT_ONCE):
                 rows.writerows(map(csv_row, page.lines))
         sys.stdout.flush()
-
-    try:
-        asyncio.run(work())
     except BrokenPipeError:
         # Whoever read it has enough. What is still buffered must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @usage_app.command("clean")
-def clean(
+@command()
+async def clean(
     before: Annotated[
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="Clean the days before this one. Default: as the settings say."),
@@ -157,28 +147,20 @@ def clean(
     settings = settings_or_complain()
     site = log_site_of(settings)
     if site is None:
-        complain("TOLLKEEPER_LOG_SITE does not say where the copy goes. Nothing was done.")
-        raise typer.Exit(1)
-
-    async def work() -> Cleaned:
+        raise Mistake("TOLLKEEPER_LOG_SITE does not say where the copy goes. Nothing was done.")
+    try:
         async with opened(settings, Part.WORKER) as database:
             usage = SqlCleanUsage(database)
             kept_from = (await usage.now()).date() - timedelta(days=settings.usage_days)
-            return await clean_usage_log(usage, site, kept_from if before is None else before.date())
-
-    try:
-        cleaned = asyncio.run(work())
+            cleaned = await clean_usage_log(usage, site, kept_from if before is None else before.date())
     except LogSiteFailed as problem:
-        complain(f"{problem} No day was dropped that the log site has no copy of.")
-        raise typer.Exit(1) from None
+        raise Mistake(f"{problem} No day was dropped that the log site has no copy of.") from None
     except DayChanged as problem:
-        complain(f"{problem} It is in the log as before. Look at what wrote to it, then clean again.")
-        raise typer.Exit(1) from None
+        raise Mistake(f"{problem} It is in the log as before. Look at what wrote to it, then clean again.") from None
     for each in cleaned.days:
         say(f"{each.day}  {each.rows} calls copied and dropped")
     if cleaned.left:
-        complain(f"{len(cleaned.left)} days are copied, but somebody reads the log: clean again to drop them.")
-        raise typer.Exit(1)
+        raise Mistake(f"{len(cleaned.left)} days are copied, but somebody reads the log: clean again to drop them.")
     if not cleaned.days:
         say("There was nothing to clean.")
 

@@ -1,0 +1,91 @@
+"""Which command is in which file, and what it is for: enough to list all commands without loading any.
+
+Rules of this file
+1. A file of commands is imported when one of its commands is used, or when its own help is asked for.
+2. The words here are the commands' own; a test compares them.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+FAMILIES = {
+    "serve": ("process", "Serve calls until stopped."),
+    "front": ("process", "Stand before `serve`: let only well-formed requests through, and few connections per IP."),
+    "work": (
+        "process",
+        "Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys.",
+    ),
+    "migrate": ("process", "Bring the database's schema up to date."),
+    "settings": ("process", "Show every setting, its value, and what it is for."),
+    "credit": ("customers", "Add prepaid quota to an account."),
+    "redeem": ("codes", "Redeem a code for an account. It is read from the terminal or from standard input."),
+    "faucet": ("partner", "Give an account its free key. It is shown once, now."),
+    "statement": (
+        "lots",
+        "What came to an account and what went in a month, by what it was for. Amounts are quota tokens.",
+    ),
+    "jobs": (
+        "jobs",
+        "What is done beside the calls: when last, how long it took, what came of it, and when it is due.",
+    ),
+    "account": ("customers", "Customers' accounts."),
+    "key": ("keys", "API keys."),
+    "login": ("logins", "Who may act for accounts."),
+    "codes": ("codes", "Redemption codes."),
+    "top-up": ("top_ups", "Top-ups: what redeemed codes became."),
+    "partner": ("partner", "The partner plan: invitations, gift codes and cash."),
+    "group": ("groups", "Groups of accounts: what they may call in a minute."),
+    "model": ("catalog", "The model catalog."),
+    "price": ("prices", "The price book."),
+    "lot": ("lots", "Quota lots."),
+    "provider": ("providers", "Provider accounts: credentials at upstream providers."),
+    "ban": ("abuse", "Banned clients."),
+    "restriction": ("abuse", "Accounts that were at peak for too long."),
+    "books": ("books", "The books."),
+    "call": ("calls", "Single calls."),
+    "usage": ("usage", "The usage log."),
+    "demo": ("demo", "Things to try the gateway with."),
+}
+
+
+def light(help_option: Any) -> Any:
+    """Typer loads pydantic, half of what it loads, for an option that is not given and has no default."""
+    help_option.default = False
+    return help_option
+
+
+class LightCommand(TyperCommand):
+    """A command that loads little."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return light(super().get_help_option(ctx))
+
+
+class Families(TyperGroup):
+    """The commands that were registered, then those of `FAMILIES`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update({name: TyperCommand(name, help=told) for name, (_, told) in FAMILIES.items()})
+
+    def get_help_option(self, ctx: Any) -> Any:
+        return light(super().get_help_option(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return loaded(cmd_name) if cmd_name in FAMILIES else super().get_command(ctx, cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Typer asks for every command that it lists: let it ask a group that loads nothing."""
+        listed: dict[str, Any] = dict(self.commands)
+        TyperGroup(name=self.name, commands=listed, params=self.params, help=self.help).format_help(ctx, formatter)
+
+
+def loaded(name: str) -> Any:
+    """The command or group of commands itself, from its file."""
+    shelf = typer.Typer()
+    import_module(f"tollkeeper.cli.{FAMILIES[name][0]}").register(shelf)
+    return get_group(shelf).commands[name]
