@@ -1,4 +1,12 @@
-create or replace function hold_batch(p_worker bigint, p_request uuid[], p_sequence smallint[], p_account bigint[], p_key bigint[], p_amount bigint[], p_price bigint[], p_group bigint[], p_input bigint[], p_seconds integer[])
+-- Reserve quota, or extend reservations: sequence 0 asks for a new hold, n > 0 for the n-th extension of one. Verdicts:
+-- admitted, replayed, closed, unknown_key, unknown_hold, debt, account_short, key_short, budget. `available` is what there
+-- was of the quota that was short, or the debt. Requests are judged one after the other in the order of the arrays: a
+-- large one that does not fit never refuses a small one behind it.
+-- One function because its steps (pockets, judging, writing) share the arrays of a batch, which a function of their own
+-- would copy with every call (decision 0045).
+create or replace function hold_batch(
+    p_worker bigint, p_request uuid[], p_sequence smallint[], p_account bigint[], p_key bigint[], p_amount bigint[],
+    p_price bigint[], p_group bigint[], p_input bigint[], p_seconds integer[])
 returns table (request_id uuid, verdict text, available bigint)
 language plpgsql
 security definer

@@ -1,6 +1,7 @@
 -- Charges consume the held draws in their order; what is left over goes back to its lots or, where a lot was closed
 -- meanwhile, becomes an entry of the closing's kind. An overrun draws further lots, and what they lack is owed. A
 -- request that is closed already, or was never held, is left alone and told as not settled.
+-- One function because what a settlement writes is one statement over one snapshot: hold, lots, books and receipt.
 create or replace function settle_batch(
     p_request uuid[], p_account bigint[], p_charge bigint[], p_input bigint[], p_cached bigint[], p_output bigint[],
     p_source text[], p_ending text[], p_attempts text[])

@@ -1,5 +1,6 @@
 -- Verdicts: redeemed, replayed (by this account, before), unknown, used, closed, unknown_gift_code, own_gift_code, loop.
 -- Whatever the code is, it is looked for in the same way, and so is the gift code: time tells nothing of either.
+-- One function because each verdict stands on what was found for the one before.
 create or replace function take_code(
     p_account bigint, p_digest bytea, p_gift_code text, p_cash_millionths integer, p_gift_millionths integer,
     p_pending_days integer, p_cash_cap bigint, p_gift_cap bigint, p_actor text,
