@@ -1,6 +1,7 @@
 """The shape of the code: sizes, and what must not appear in it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ FUNCTION_LINES_MOST = 60
 TABLES = {"core/errors.py", "settings/values.py"}
 # Where a process must survive whatever one call, job or row does; the database tells "away" from "wrong" and re-raises.
 BROAD_EXCEPT_ALLOWED = {"edge/calls.py", "edge/respond.py", "steady.py", "storage/batch.py", "storage/database.py"}
+
+SQL = sorted((SOURCE / "storage" / "functions").glob("*.sql"))
+SQL_LINES_MOST = 80
+WHY_LONG = "-- One function because "
+LUA = sorted(SOURCE.rglob("*.lua"))
+LUA_FUNCTION = re.compile(r"^(?:local )?function .*?^end$", re.MULTILINE | re.DOTALL)
 
 named = pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(SOURCE)) for file in FILES])
 
@@ -51,3 +58,16 @@ def test_there_are_no_floats_in_the_core_of_money(file: Path) -> None:
         assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
         assert not (isinstance(node, ast.Name) and node.id == "float")
         assert not isinstance(node, ast.Div)
+
+
+@pytest.mark.parametrize("file", SQL, ids=lambda file: file.stem)
+def test_stored_functions_stay_small_or_say_why_not(file: Path) -> None:
+    lines = file.read_text().splitlines()
+    assert (len(lines) > SQL_LINES_MOST) == any(line.startswith(WHY_LONG) for line in lines)
+
+
+@pytest.mark.parametrize("file", LUA, ids=lambda file: file.stem)
+def test_functions_in_lua_stay_small(file: Path) -> None:
+    assert len(file.read_text().splitlines()) <= LINES_MOST
+    for function in LUA_FUNCTION.findall(file.read_text()):
+        assert len(function.splitlines()) < FUNCTION_LINES_MOST, function.partition("\n")[0]

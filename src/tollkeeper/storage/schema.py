@@ -9,13 +9,13 @@ from alembic.script import ScriptDirectory
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def migrate(database_url: str) -> None:
+def migrate(database_url: str, until: str = "head") -> None:
     """Apply every migration that the database lacks, each in a transaction of its own: none holds the locks of another.
-    Blocks; run it outside an event loop."""
+    `until`: the last one. Blocks; run it outside an event loop."""
     config = _config()
     # ConfigParser reads % as interpolation, and URLs have percent-escapes.
     config.set_main_option("sqlalchemy.url", database_url.replace("%", "%%"))
-    for script in reversed(list(ScriptDirectory.from_config(config).walk_revisions())):
+    for script in reversed(list(ScriptDirectory.from_config(config).walk_revisions("base", until))):
         # Nothing is done for one that is there.
         command.upgrade(config, script.revision)
 
