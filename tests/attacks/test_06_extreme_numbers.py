@@ -100,6 +100,7 @@ def a_rate(chance: random.Random) -> Rate:
     return Rate(price, chance.choice((1, 900_000, MILLIONTHS)))
 
 
+@pytest.mark.timeout(300 + FUZZED_BODIES // 500)
 def test_no_hold_and_no_charge_is_negative_or_overflows(record_property: Callable[[str, object], None]) -> None:
     chance, limits, accepted = random.Random(6), TokenLimits(), 0  # noqa: S311 (the same bodies every time)
     for _ in range(FUZZED_BODIES):

@@ -99,8 +99,8 @@ async def test_keys_tried_from_a_banned_ip_reach_the_database_a_few_times_a_seco
     wait_until(lambda: square.ask(ip, key=customer.key).status == 200, within_seconds=30)
     keys = [f"sk-{number:049d}" for number in range(100)]
     assert Counter(square.ask(ip, key=key).status for key in keys) == {403: 100}
-    # Whoever is known is not kept by them.
-    assert square.ask(ip, key=customer.key).status == 200
+    # Whoever is known is not kept by them; on a busy machine, for as long as the node has heard what changed meanwhile.
+    wait_until(lambda: square.ask(ip, key=customer.key).status == 200, within_seconds=30)
 
 
 async def test_a_ban_by_an_operator_holds_for_good_keys_too(square: Square) -> None:
