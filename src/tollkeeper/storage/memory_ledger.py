@@ -3,7 +3,7 @@
 It passes the same contract suite as the ledger in PostgreSQL and is the model that the state machine compares it with.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
@@ -66,6 +66,16 @@ class Entry(msgspec.Struct, frozen=True):
     amount: int
 
 
+class Done(msgspec.Struct, frozen=True):
+    """What is done already, awaited or not."""
+
+    result: bool
+
+    def __await__(self) -> Generator[None, None, bool]:
+        return self.result
+        yield
+
+
 class MemoryLedger:
     """The `Ledger` and `Treasury` ports, and balances."""
 
@@ -106,7 +116,7 @@ class MemoryLedger:
         """Nothing outlives this process, so there is nothing to remember."""
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
-        return _done(self._settle(settlement))
+        return Done(self._settle(settlement))
 
     async def checkpoint(self, progress: Progress) -> bool:
         hold = self.holds.get(progress.request_id)
@@ -283,10 +293,6 @@ def _month(day: date) -> date:
 
 def _booked(hold: OpenHold) -> int:
     return hold.amount if hold.charged is None else hold.charged
-
-
-async def _done(result: bool) -> bool:
-    return result
 
 
 def _months_later(moment: datetime, months: int) -> datetime:
