@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -26,7 +26,7 @@ from tollkeeper.core.catalog import Kind, Model, Shelf
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.chat import read_chat
 from tollkeeper.core.errors import GatewayError
-from tollkeeper.core.limits import Rates
+from tollkeeper.core.limits import Outcome, Rates
 from tollkeeper.core.lots import Lot
 from tollkeeper.core.money import Quota
 from tollkeeper.core.prices import MILLIONTHS, Price, Usage
@@ -172,6 +172,8 @@ class House:
             limits=LIMITS,
             aside=aside,
         )
+        # How the limits of each call stood, as its caller is told.
+        self.told: list[Outcome] = []
         self.call: Call | None = None
         self.answer: AnyAnswer | None = None
 
@@ -194,13 +196,17 @@ class House:
         address: Address = Address.MAIN,
         reads_pieces: int | None = None,
         authorization: str | None = f"Bearer {KEY}",
+        request_id: UUID | None = None,
     ) -> Heard:
-        """Make a call and hear all of its answer, as the edge does; or so many pieces, and then take no more."""
+        """Make a call and hear its answer, as the edge does: all of it; or so many pieces, and then take no more.
+        `body`: or what reads it."""
 
-        async def read_body() -> object:
+        async def as_given() -> object:
             return body
 
-        self.call = call = Call(uuid4(), address, authorization, read_body)
+        read_body: Callable[[], Awaitable[object]] = body if callable(body) else as_given
+        self.call = call = Call(request_id or uuid4(), address, authorization, read_body)
+        call.limits_told = self.told.append
         pieces: list[bytes] = []
         problem: Exception | None = None
         try:
