@@ -23,7 +23,7 @@ from tests.relay.fakes import (
 )
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.catalog import Kind, Model, Shelf
-from tollkeeper.core.charge import Ending, UsageSource
+from tollkeeper.core.charge import Charge, Ending, UsageSource
 from tollkeeper.core.chat import read_chat
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.core.limits import Outcome, Rates
@@ -115,9 +115,13 @@ INPUT_TOKENS = read_chat(chat_body()).input_tokens(part_tokens=0)
 class Heard(msgspec.Struct):
     """What a caller was told, and what was booked."""
 
-    text: bytes
+    pieces: Sequence[bytes]
     problem: Exception | None
     receipt: Settlement | None
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(self.pieces)
 
     @property
     def booked(self) -> tuple[Ending, Usage, UsageSource]:
@@ -222,7 +226,7 @@ class House:
             if call.passage is not None:
                 self.limiter.ended(call.passage, call.output_tokens)
         receipts = [receipt for receipt in self.ledger.receipts if receipt.request_id == call.request_id]
-        return Heard(b"".join(pieces), problem, receipts[0] if receipts else None)
+        return Heard(pieces, problem, receipts[0] if receipts else None)
 
     def check(self) -> None:
         """Everything that was taken was given back."""
@@ -255,6 +259,14 @@ class House:
 
     def account_is_disabled(self) -> None:
         self._change_key(account_disabled=True)
+
+    def fence(self) -> None:
+        """Another has settled the call, taking this process for dead."""
+        assert self.call is not None
+        died = Charge(Quota(0), Usage(0), UsageSource.CHECKPOINT)
+        self.ledger.settle(
+            Settlement(request_id=self.call.request_id, account_id=1, charge=died, ending=Ending.OWNER_DIED)
+        )
 
     def another_settles_our_calls(self) -> None:
         self.ledger.is_taken_for_dead = True
