@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from tollkeeper.core.catalog import Shelf
-from tollkeeper.core.errors import QueueFull, StoreUnavailable
+from tollkeeper.core.errors import QueueFull, StoreUnavailable, WorkerFenced
 from tollkeeper.core.health import Trouble
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits import Measure, Outcome, Windows, of_refused
@@ -19,6 +19,7 @@ from tollkeeper.core.window_log import WindowLog
 from tollkeeper.ports import (
     Extension,
     Failure,
+    HoldOrder,
     Passage,
     Progress,
     ProviderAccount,
@@ -124,10 +125,18 @@ class Books(MemoryLedger):
         self.checkpoints: list[Progress] = []
         # So many extensions are not heard before one is.
         self.extensions_unheard = 0
-        # Whether another has settled our calls, taking this process for dead.
+        # Whether another has settled our calls, taking this process for dead; and whether it has said so.
         self.is_taken_for_dead = False
+        self.is_fenced = False
+
+    async def hold(self, order: HoldOrder) -> Verdict:
+        if self.is_fenced:
+            raise WorkerFenced
+        return await super().hold(order)
 
     async def extend(self, extension: Extension) -> Verdict:
+        if self.is_fenced:
+            raise WorkerFenced
         if self.extensions_unheard:
             self.extensions_unheard -= 1
             raise QueueFull

@@ -247,6 +247,10 @@ class House:
         assert self.answer is not None
         self.answer.client_stuck()
 
+    def check_that_content_is_forgotten(self) -> None:
+        assert self.answer is not None
+        assert (self.answer._order.body, self.answer._order.texts, self.answer._order.fields) == (b"", (), {})
+
     def edge_cuts(self) -> None:
         assert self.call is not None
         self.call.goes_on(Ending.CUT)
@@ -256,6 +260,15 @@ class House:
 
     def key_is_revoked(self) -> None:
         self._change_key(revoked=True)
+
+    def key_expires(self) -> None:
+        self._change_key(expires_at=NOW)
+
+    def key_is_gone(self) -> None:
+        self.keys.records.clear()
+
+    def keys_are_away(self) -> None:
+        self.keys.is_away = True
 
     def account_is_disabled(self) -> None:
         self._change_key(account_disabled=True)
@@ -268,10 +281,13 @@ class House:
             Settlement(request_id=self.call.request_id, account_id=1, charge=died, ending=Ending.OWNER_DIED)
         )
 
+    def is_fenced(self) -> None:
+        self.ledger.is_fenced = True
+
     def another_settles_our_calls(self) -> None:
         self.ledger.is_taken_for_dead = True
 
-    def _change_key(self, **changes: bool) -> None:
+    def _change_key(self, **changes: object) -> None:
         self.keys.records[KEY] = msgspec.structs.replace(self.keys.records[KEY], **changes)
 
 

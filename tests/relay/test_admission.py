@@ -36,6 +36,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.limits import Outcome as Told
 from tollkeeper.core.limits import Rates
 from tollkeeper.core.prices import MILLIONTHS
+from tollkeeper.relay import gate as gates
 from tollkeeper.relay.operations import CHAT, IMAGE
 from tollkeeper.storage.memory_ledger import Account
 
@@ -348,3 +349,17 @@ async def test_rates_that_change_count_from_the_next_call_on() -> None:
     changed = {RECORD.group: Rates(key_rate=3)}
     house.catalog.on_offer = msgspec.structs.replace(house.catalog.on_offer, rates=changed)
     assert (await house.chat()).problem is None
+
+
+@in_virtual_time
+async def test_what_is_kept_of_windows_is_bounded_and_forgetting_them_loosens_no_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gates, "WINDOWS_KEPT", 3)
+    rates = Rates(key_rate=1)
+    house = House(rates=rates)
+    gate = house.relay.gate
+    for key_id in range(1, 10):
+        await gate.enter(Visitor(), msgspec.structs.replace(RECORD, key_id=key_id), rates, "chat")
+    assert len(gate._windows) <= 3
+    assert isinstance((await house.chat()).problem, RateLimited)

@@ -1,5 +1,7 @@
 """The bill of a running call: more is held as a stream grows, and how far it has come is noted."""
 
+import asyncio
+
 import pytest
 
 from tests.relay.fakes import Reply
@@ -68,6 +70,16 @@ async def test_a_hold_that_another_has_closed_is_not_extended() -> None:
     assert heard.receipt.ending is Ending.OWNER_DIED
     # Our own settlement comes too late, and changes nothing.
     assert [late.ending for late in house.ledger.closed_nothing] == [Ending.NODE_STOPPED]
+
+
+@in_virtual_time
+async def test_a_process_that_was_fenced_ends_its_stream_at_once() -> None:
+    house = House(Reply(MANY, House.is_fenced, MANY, *words(1), FINISH))
+    heard = await house.chat(stream=True)
+    assert isinstance(heard.problem, NodeStopping)
+    assert heard.booked == (Ending.NODE_STOPPED, Usage(INPUT_TOKENS, 120), UsageSource.COUNTED)
+    assert asyncio.get_running_loop().time() < EXTENSION_RETRY_SECONDS
+    house.check()
 
 
 @in_virtual_time

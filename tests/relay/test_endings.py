@@ -30,6 +30,10 @@ FOR_EVER = 10_000.0
 COUNTED, INPUT_ALONE, PROVIDER = UsageSource.COUNTED, UsageSource.COUNTED_INPUT, UsageSource.PROVIDER
 
 
+# More than a remark, in a place that we do not know.
+STRANGE = events({"index": 0, "delta": {"murmur": "a river and its banks " * 20}, "finish_reason": None})
+
+
 class Row(msgspec.Struct, kw_only=True):
     """What the provider does, and what is to come of it."""
 
@@ -224,6 +228,18 @@ async def test_a_whole_answer_ends_by_its_rule(row: Row) -> None:
             output_tokens=5,
             told=KeyRevoked,
         ),
+        "key gone": Row(
+            steps=[*words(5), House.key_is_gone, 1.5, *words(1)],
+            ending=Ending.REVOKED,
+            output_tokens=6,
+            told=KeyRevoked,
+        ),
+        "key expired": Row(
+            steps=[*words(5), House.key_expires, 50.0, *words(1), FINISH], ending=Ending.COMPLETED, output_tokens=6
+        ),
+        "keys cannot be looked up": Row(
+            steps=[*words(5), House.keys_are_away, 50.0, *words(1), FINISH], ending=Ending.COMPLETED, output_tokens=6
+        ),
         "account disabled": Row(
             steps=[*words(5), House.account_is_disabled, 1.5, *words(1)],
             ending=Ending.REVOKED,
@@ -303,6 +319,21 @@ async def test_a_stream_ends_by_its_rule(row: Row) -> None:
             told=TimeLimitReached,
             model="thinker",
         ),
+        "and the key is revoked": Row(
+            steps=[*words(5), House.client_leaves, House.key_is_revoked, 50.0, FINISH, report(12, 99), DONE],
+            ending=Ending.CLIENT_LEFT,
+            input_tokens=12,
+            output_tokens=99,
+            source=PROVIDER,
+            model="thinker",
+        ),
+        "an answer of unknown form": Row(
+            steps=[STRANGE, House.client_leaves, 50.0, FINISH, report(12, 99), DONE],
+            ending=Ending.CLIENT_LEFT,
+            input_tokens=12,
+            output_tokens=99,
+            source=PROVIDER,
+        ),
         "is there and does not read": Row(
             steps=[*words(5), House.client_is_stuck, FOR_EVER],
             ending=Ending.CLIENT_LEFT,
@@ -337,6 +368,28 @@ async def test_an_answer_that_waits_unread_and_is_whole_is_charged_as_reported()
     heard = await house.chat(stream=True, reads_pieces=2)
     assert heard.booked == (Ending.CLIENT_LEFT, Usage(12, 7), PROVIDER)
     house.check()
+
+
+@in_virtual_time
+async def test_who_sent_a_picture_and_leaves_pays_what_the_provider_reports() -> None:
+    """What a picture comes to only the provider knows."""
+    parts = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,YQ=="}}]
+    house = House(Reply(*words(5), House.client_leaves, 50.0, *words(1), FINISH, report(812, 6), DONE))
+    heard = await house.chat(stream=True, messages=[{"role": "user", "content": parts}])
+    assert heard.booked == (Ending.CLIENT_LEFT, Usage(812, 6), PROVIDER)
+    house.check()
+
+
+@in_virtual_time
+async def test_a_process_that_stops_waits_until_its_last_call_is_settled() -> None:
+    house = House(Reply(*words(5), 30.0, *words(1), FINISH, DONE))
+    calling = asyncio.create_task(house.chat(stream=True))
+    # It is in the middle of its answer.
+    await asyncio.sleep(10)
+    assert len(house.running.streams()) == 1
+    await house.running.wait_until_none()
+    house.ledger.check()
+    assert (await calling).booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 6), COUNTED)
 
 
 @in_virtual_time

@@ -80,6 +80,13 @@ async def test_what_nobody_can_do_is_free(kind: str) -> None:
     house.check()
 
 
+@in_virtual_time
+async def test_a_transcript_with_an_error_in_it_is_none() -> None:
+    house = House(Reply(b'{"text": "", "error": {"message": "no"}}'), Reply(*GOOD["transcript"]))
+    assert (await asked(house, "transcript")).outcomes == ["broken", "completed"]
+    house.check()
+
+
 @passing
 @pytest.mark.parametrize("breaks", [[Failure.BROKEN], [FOR_EVER]], ids=["broken", "stalled"])
 @in_virtual_time
