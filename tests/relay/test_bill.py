@@ -40,10 +40,24 @@ async def test_an_answer_within_its_cap_is_never_held_for_again() -> None:
 
 
 @in_virtual_time
+async def test_a_provider_that_ignores_the_callers_cap_cannot_spend_more_than_there_is() -> None:
+    quota = 400
+    house = House(Reply(*words(5_000), FINISH, DONE), quota=quota)
+    heard = await house.chat(stream=True, max_tokens=5)
+    assert isinstance(heard.problem, InsufficientQuota)
+    assert heard.receipt is not None
+    assert heard.receipt.charge.amount <= quota * UNITS
+    assert heard.receipt.charge.usage.output_tokens < 300
+    house.check()
+
+
+@in_virtual_time
 async def test_a_ledger_that_is_busy_is_asked_again_and_the_stream_goes_on() -> None:
     house = House(Reply(MANY, MANY, *words(1), FINISH, DONE))
     house.ledger.extensions_unheard = 3
+    others = asyncio.create_task(asyncio.sleep(EXTENSION_RETRY_SECONDS / 2))
     heard = await house.chat(stream=True)
+    assert others.done(), "nobody else could run"
     assert heard.booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 121), UsageSource.COUNTED)
     assert house.ledger.extensions_unheard == 0
     house.check()

@@ -449,6 +449,7 @@ async def test_a_report_reaches_only_who_asked_for_it() -> None:
 
 @in_virtual_time
 async def test_what_a_vendor_remarks_does_not_pass_and_does_not_end_an_answer() -> None:
-    house = House(Reply(b": hello\n\n", events(), *words(1), b": still here\n\n", FINISH))
+    remarks = [b": hello\n\n", b"data: \n\n", b"data:\n\n", events()]
+    house = House(Reply(*remarks, *words(1), *remarks, FINISH))
     assert (await house.chat(stream=True)).text == words(1)[0] + FINISH + DONE
     house.check()

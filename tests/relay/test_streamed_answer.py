@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.relay.fakes import Reply, Step
-from tests.relay.house import DONE, FINISH, INPUT_TOKENS, House, an_account, words
+from tests.relay.house import DONE, FINISH, INPUT_TOKENS, House, an_account, events, words
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.errors import AnswerTooLarge, StreamBroken
@@ -24,6 +24,33 @@ async def test_what_has_come_is_delivered_before_what_went_wrong_is_told(wrong: 
     heard = await house.chat(stream=True)
     assert heard.text == words(1)[0] + THREE
     assert isinstance(heard.problem, StreamBroken)
+    house.check()
+
+
+def said(text: str, index: int = 0) -> bytes:
+    return events({"index": index, "delta": {"content": text}, "finish_reason": None})
+
+
+def finish(index: int = 0) -> bytes:
+    return events({"index": index, "delta": {}, "finish_reason": "stop"})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "is_complete"),
+    [
+        ([said("x"), finish(), said("y", 1), finish(1)], True),
+        ([said("x"), finish()], False),
+        ([said("x"), finish(), DONE], True),
+        ([said("x"), said("y", 1), finish(), DONE], False),
+    ],
+    ids=["both", "one of two", "one of two, and said to be done", "one of two that began, and said to be done"],
+)
+@in_virtual_time
+async def test_of_several_choices_all_must_have_ended(pieces: list[bytes], is_complete: bool) -> None:
+    house = House(Reply(*pieces))
+    heard = await house.chat(stream=True, n=2)
+    assert (heard.problem is None) is is_complete
+    assert heard.booked[0] is (Ending.COMPLETED if is_complete else Ending.UPSTREAM_BROKE)
     house.check()
 
 
