@@ -125,6 +125,8 @@ class Books(MemoryLedger):
         self.checkpoints: list[Progress] = []
         # So many extensions are not heard before one is.
         self.extensions_unheard = 0
+        # How long a checkpoint takes.
+        self.checkpoint_seconds = 0.0
         # Whether another has settled our calls, taking this process for dead; and whether it has said so.
         self.is_taken_for_dead = False
         self.is_fenced = False
@@ -147,6 +149,7 @@ class Books(MemoryLedger):
 
     async def checkpoint(self, progress: Progress) -> bool:
         self.checkpoints.append(progress)
+        await asyncio.sleep(self.checkpoint_seconds)
         return await super().checkpoint(progress) and not self.is_taken_for_dead
 
     def _settle(self, settlement: Settlement) -> bool:

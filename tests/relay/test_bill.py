@@ -109,6 +109,17 @@ async def test_every_few_seconds_it_is_noted_how_far_a_stream_has_come() -> None
 
 
 @in_virtual_time
+async def test_while_one_checkpoint_is_under_way_no_other_is_begun() -> None:
+    house = House(Reply(*[step for word in words(6) for step in (word, CHECKPOINT_SECONDS)], *words(1), FINISH))
+    house.ledger.checkpoint_seconds = 3 * CHECKPOINT_SECONDS
+    await house.chat(stream=True)
+    assert len(house.ledger.checkpoints) == 2
+    house.check()
+    # The last one is not heard before the call is over, and is no news any more.
+    await asyncio.sleep(house.ledger.checkpoint_seconds)
+
+
+@in_virtual_time
 async def test_what_is_noted_is_never_more_than_was_held() -> None:
     house = House(Reply(b"".join(words(90)), CHECKPOINT_SECONDS, MANY, *words(1), FINISH), quota=INPUT_TOKENS + 2 * 100)
     await house.chat(stream=True, max_tokens=100)

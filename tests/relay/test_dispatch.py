@@ -44,6 +44,13 @@ async def test_what_a_provider_rejects_is_told_in_its_words_and_asked_of_nobody_
 
 
 @in_virtual_time
+async def test_of_a_call_that_was_refused_nothing_is_kept() -> None:
+    house = House(a_refusal(400))
+    await house.chat()
+    house.check_that_content_is_forgotten()
+
+
+@in_virtual_time
 async def test_the_secret_of_an_account_is_not_told() -> None:
     house = House(a_refusal(400, "the key 'secret of the account' is odd"))
     heard = await house.chat()

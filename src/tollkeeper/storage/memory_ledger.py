@@ -3,7 +3,8 @@
 It passes the same contract suite as the ledger in PostgreSQL and is the model that the state machine compares it with.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
@@ -66,16 +67,6 @@ class Entry(msgspec.Struct, frozen=True):
     amount: int
 
 
-class Done(msgspec.Struct, frozen=True):
-    """What is done already, awaited or not."""
-
-    result: bool
-
-    def __await__(self) -> Generator[None, None, bool]:
-        return self.result
-        yield
-
-
 class MemoryLedger:
     """The `Ledger` and `Treasury` ports, and balances."""
 
@@ -116,7 +107,9 @@ class MemoryLedger:
         """Nothing outlives this process, so there is nothing to remember."""
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
-        return Done(self._settle(settlement))
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(self._settle(settlement))
+        return done
 
     async def checkpoint(self, progress: Progress) -> bool:
         hold = self.holds.get(progress.request_id)
