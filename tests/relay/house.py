@@ -178,6 +178,7 @@ class House:
         )
         # How the limits of each call stood, as its caller is told.
         self.told: list[Outcome] = []
+        self.has_body = True
         self.call: Call | None = None
         self.answer: AnyAnswer | None = None
 
@@ -211,6 +212,7 @@ class House:
         read_body: Callable[[], Awaitable[object]] = body if callable(body) else as_given
         self.call = call = Call(request_id or uuid4(), address, authorization, read_body)
         call.limits_told = self.told.append
+        call.let_go_of_body = self.let_go_of_body
         pieces: list[bytes] = []
         problem: Exception | None = None
         try:
@@ -227,6 +229,9 @@ class House:
                 self.limiter.ended(call.passage, call.output_tokens)
         receipts = [receipt for receipt in self.ledger.receipts if receipt.request_id == call.request_id]
         return Heard(pieces, problem, receipts[0] if receipts else None)
+
+    def let_go_of_body(self) -> None:
+        self.has_body = False
 
     def check(self) -> None:
         """Everything that was taken was given back."""

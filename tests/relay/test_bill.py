@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.relay.fakes import Reply
-from tests.relay.house import DONE, FINISH, INPUT_TOKENS, UNITS, House, report, whole, words
+from tests.relay.house import DONE, FINISH, INPUT_TOKENS, UNITS, House, events, report, whole, words
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.errors import InsufficientQuota, NodeStopping
@@ -169,3 +169,14 @@ async def test_the_price_that_is_told_is_the_price_that_is_booked() -> None:
     assert house.answer is not None
     assert heard.receipt is not None
     assert house.answer.charged == heard.receipt.charge.amount == (12 + 2 * 7) * UNITS
+
+
+@in_virtual_time
+async def test_nothing_more_is_held_for_a_guess_and_no_more_of_it_is_charged_than_was_held() -> None:
+    murmur = events({"index": 0, "delta": {"murmur": "a river and its banks " * 100}, "finish_reason": None})
+    held = INPUT_TOKENS + 2 * 100
+    house = House(Reply(*words(1), murmur, *words(1), FINISH, DONE), quota=held)
+    heard = await house.chat(stream=True)
+    assert heard.problem is None
+    assert heard.booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 100), UsageSource.COUNTED)
+    house.check()

@@ -1,12 +1,13 @@
 """One provider account after another: which refusals and failures are followed by another attempt, and what is told."""
 
+import asyncio
 import json
 
 import msgspec
 import pytest
 
-from tests.relay.fakes import Reply
-from tests.relay.house import DONE, FINISH, INPUT_TOKENS, House, an_account, whole, words
+from tests.relay.fakes import Reply, Step
+from tests.relay.house import DONE, FINISH, INPUT_TOKENS, House, an_account, report, whole, words
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.charge import Ending, UsageSource
@@ -283,3 +284,38 @@ async def test_an_order_carries_its_id_and_our_mark() -> None:
     assert ("x-request-id", str(house.call.request_id)) in request.headers
     assert (LOOP_HEADER, "mark") in request.headers
     assert (request.url, request.first_byte_seconds) == ("https://provider-1.test/v1/chat/completions", 600)
+
+
+@in_virtual_time
+async def test_who_was_tried_and_failed_is_told_of_rather_than_who_could_not_have_done_it() -> None:
+    """The account that was tried has been paused meanwhile, and nobody is left who could do it."""
+    paused = Reply(before=[lambda house: house.pool.accounts.pop(0)], status=500)
+    house = House(paused, accounts=[an_account(1), an_account(2, vendor="anthropic")])
+    assert isinstance((await house.chat(logit_bias={"1": 1})).problem, ProviderUnavailable)
+    house.check()
+
+
+@in_virtual_time
+async def test_remarks_are_no_first_word_and_do_not_prolong_the_wait_for_it() -> None:
+    dawdling: list[Step] = [b": hello\n\n", 50.0, b": hello\n\n", 50.0, *words(1), FINISH]
+    house = House(Reply(*dawdling), Reply(*words(5), FINISH, DONE))
+    heard = await house.chat(stream=True)
+    assert heard.outcomes == ["silent", "completed"]
+    assert 59 < asyncio.get_running_loop().time() < 61
+    house.check()
+
+
+@in_virtual_time
+async def test_who_leaves_while_a_refusal_is_being_read_pays_nothing() -> None:
+    house = House(Reply(House.client_leaves, 2.0, an_error("no"), status=400))
+    heard = await house.chat(stream=True)
+    assert heard.booked == FREE
+    house.check()
+
+
+@in_virtual_time
+async def test_what_an_attempt_reported_before_it_failed_is_forgotten() -> None:
+    house = House(Reply(report(500, 400), Failure.BROKEN), Reply(*words(5), FINISH, DONE))
+    heard = await house.chat(stream=True)
+    assert heard.booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 5), UsageSource.COUNTED)
+    house.check()

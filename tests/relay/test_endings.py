@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.relay.fakes import Reply, Step
-from tests.relay.house import DONE, FINISH, INPUT_TOKENS, House, an_account, cost, events, report, whole, words
+from tests.relay.house import DONE, FINISH, INPUT_TOKENS, LIMITS, House, an_account, cost, events, report, whole, words
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.charge import Ending, UsageSource
@@ -25,6 +25,7 @@ from tollkeeper.core.prices import Usage
 from tollkeeper.ports import Failure
 from tollkeeper.relay.call import ClientLeft
 from tollkeeper.relay.revoked import Revocations
+from tollkeeper.relay.streamed_answer import STUCK_SECONDS
 
 FOR_EVER = 10_000.0
 COUNTED, INPUT_ALONE, PROVIDER = UsageSource.COUNTED, UsageSource.COUNTED_INPUT, UsageSource.PROVIDER
@@ -266,6 +267,14 @@ async def test_a_stream_ends_by_its_rule(row: Row) -> None:
             steps=[House.client_leaves, FOR_EVER], ending=Ending.CLIENT_LEFT, source=INPUT_ALONE, told=ClientLeft
         ),
         "before it was sent": refused(before=[House.client_leaves, Failure.UNREACHABLE]),
+        "before the first word, and only a report comes": Row(
+            steps=[House.client_leaves, report(12, 7), DONE],
+            ending=Ending.CLIENT_LEFT,
+            input_tokens=12,
+            output_tokens=7,
+            source=PROVIDER,
+            told=ProviderUnavailable,
+        ),
         "in the middle": Row(
             steps=[*words(5), House.client_leaves, FOR_EVER],
             ending=Ending.CLIENT_LEFT,
@@ -364,9 +373,18 @@ async def test_what_waits_unread_for_a_client_that_is_stuck_counts() -> None:
 
 @in_virtual_time
 async def test_an_answer_that_waits_unread_and_is_whole_is_charged_as_reported() -> None:
-    house = House(Reply(*words(5), FINISH, report(12, 7), DONE))
+    house = House(Reply(*words(5), FINISH, report(12, 3), DONE))
     heard = await house.chat(stream=True, reads_pieces=2)
-    assert heard.booked == (Ending.CLIENT_LEFT, Usage(12, 7), PROVIDER)
+    assert heard.booked == (Ending.CLIENT_LEFT, Usage(12, 3), PROVIDER)
+    house.check()
+
+
+@in_virtual_time
+async def test_for_a_client_that_is_stuck_a_report_is_waited_for_half_a_minute() -> None:
+    house = House(Reply(*words(2), 100.0, FINISH, report(12, 99), DONE))
+    heard = await house.chat(stream=True, model="thinker", reads_pieces=1)
+    assert heard.booked == (Ending.CLIENT_LEFT, Usage(INPUT_TOKENS, 2), COUNTED)
+    assert asyncio.get_running_loop().time() == LIMITS.longest_seconds + STUCK_SECONDS
     house.check()
 
 

@@ -81,6 +81,15 @@ async def test_what_nobody_can_do_is_free(kind: str) -> None:
 
 
 @in_virtual_time
+async def test_images_of_an_attempt_that_failed_are_forgotten() -> None:
+    house = House(Reply(b'{"data": [{"url": "https://a.test"}], "error": {"message": "no"}}'), Reply(*GOOD["image"]))
+    heard = await asked(house, "image")
+    assert heard.booked == (Ending.COMPLETED, Usage(2), UsageSource.MEASURED)
+    assert heard.outcomes == ["broken", "completed"]
+    house.check()
+
+
+@in_virtual_time
 async def test_a_transcript_with_an_error_in_it_is_none() -> None:
     house = House(Reply(b'{"text": "", "error": {"message": "no"}}'), Reply(*GOOD["transcript"]))
     assert (await asked(house, "transcript")).outcomes == ["broken", "completed"]

@@ -109,9 +109,19 @@ async def test_a_stream_that_is_read_after_its_end_has_nothing_more_to_say() -> 
 
 
 @in_virtual_time
-async def test_of_a_stream_its_order_is_forgotten_as_soon_as_it_begins() -> None:
-    house = House(Reply(THREE, House.check_that_content_is_forgotten, FINISH))
+async def test_of_a_stream_order_and_body_are_forgotten_as_soon_as_it_begins() -> None:
+    had_body: list[bool] = []
+    house = House(
+        Reply(
+            lambda house: had_body.append(house.has_body),
+            THREE,
+            House.check_that_content_is_forgotten,
+            lambda house: had_body.append(house.has_body),
+            FINISH,
+        )
+    )
     assert (await house.chat(stream=True)).problem is None
+    assert had_body == [True, False]
 
 
 def as_event(**fields: object) -> bytes:
