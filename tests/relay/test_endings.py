@@ -23,7 +23,7 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.core.prices import Usage
 from tollkeeper.ports import Failure
-from tollkeeper.relay.call import ClientLeft
+from tollkeeper.relay.call import CUT_OFF_SECONDS, ClientLeft
 from tollkeeper.relay.revoked import Revocations
 from tollkeeper.relay.streamed_answer import STUCK_SECONDS
 
@@ -360,6 +360,18 @@ async def test_a_stream_ends_by_its_rule(row: Row) -> None:
 @in_virtual_time
 async def test_who_leaves_a_stream_pays_for_what_was_made(row: Row) -> None:
     await check(row, stream=True)
+
+
+@in_virtual_time
+async def test_a_silent_stream_of_a_revoked_key_is_ended_within_seconds() -> None:
+    house = House(Reply(*words(5), FOR_EVER))
+    calling = asyncio.create_task(house.chat(stream=True))
+    await asyncio.sleep(1)
+    house.key_is_revoked()
+    await Revocations(house.running, house.keys).look()
+    assert isinstance((await calling).problem, KeyRevoked)
+    assert asyncio.get_running_loop().time() < 1 + CUT_OFF_SECONDS + 0.5
+    house.check()
 
 
 @in_virtual_time
