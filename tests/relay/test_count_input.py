@@ -38,6 +38,11 @@ async def test_what_is_counted_twice_is_the_same_as_what_is_counted_once(text: s
     assert [await counter.count(order, owner=1, part_tokens=7) for _ in range(3)] == [wanted] * 3
 
 
+async def test_many_texts_count_as_much_as_each_of_them() -> None:
+    order = an_order(*(f"{number} {LONG[:300]}" for number in range(100)))
+    assert await InputCounter().count(order, owner=1, part_tokens=0) == order.input_tokens(part_tokens=0)
+
+
 async def test_of_a_conversation_only_what_is_new_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     counter, count = InputCounter(), Count(monkeypatch)
     await counter.count(an_order(VERY_LONG, LONG), owner=1, part_tokens=0)

@@ -99,8 +99,10 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     async def close(self) -> None:
         if self._delivery is not None:
-            self._delivery.seat.leave(self._tokens_seen())
-            await self._delivery.answer.close()
+            try:
+                self._delivery.seat.leave(self._tokens_seen())
+            finally:
+                await self._delivery.answer.close()
 
     def _tokens_seen(self) -> int:
         """For an account's limit of tokens a minute, about."""

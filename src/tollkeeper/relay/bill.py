@@ -60,15 +60,6 @@ def with_slack(cap_tokens: int) -> int:
     return cap_tokens + cap_tokens // CAP_SLACK_PART + CAP_SLACK_TOKENS
 
 
-async def open_bill(
-    call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, hold_seconds: int
-) -> "Bill":
-    """Hold quota for what is asked. Raise what stands against that."""
-    bill = Bill(call, caller, ask, offer, ledger, hold_seconds=hold_seconds)
-    await bill.hold()
-    return bill
-
-
 class AnyMeter(Protocol):
     """What a bill wants to know of an answer."""
 
@@ -131,6 +122,7 @@ class Bill:
         return thinks or (self._ask.has_media and meter.so_far is None and meter.reported is None)
 
     async def hold(self) -> None:
+        """Hold quota for what is asked. Raise what stands against that."""
         order = HoldOrder(
             request_id=self._call.request_id,
             account_id=self._caller.account_id,

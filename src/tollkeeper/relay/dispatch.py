@@ -76,9 +76,9 @@ class Delivery(msgspec.Struct):
 
 
 class _Errand(msgspec.Struct):
-    """A seat, and what to send to its account."""
+    """An account, and what to send to it."""
 
-    seat: Seat
+    account: ProviderAccount
     vendor: Vendor
     address: str
     headers: Headers
@@ -108,7 +108,7 @@ class Dispatcher:
         """The first answer of which `take` can make something. Raise a refusal, UpstreamFailed where nobody knows what
         became of the order, or AnswerTooLong."""
         tried: set[int] = set()
-        errand = await self._find_seat(order, journey, tried)
+        errand = await self._find_account(order, journey, tried)
         if errand is None:
             raise self._unavailable()
         while True:
@@ -120,17 +120,16 @@ class Dispatcher:
                 await asyncio.sleep(BACKOFF_SECONDS * attempts)
             if attempts >= journey.most_attempts or not journey.is_awaited():
                 raise self._told(outcome, journey)
-            another = await self._find_seat(order, journey, tried)
+            another = await self._find_account(order, journey, tried)
             if another is None:
                 raise self._told(outcome, journey)
             if outcome.trouble is Trouble.SERVER and not self._pool.may_try_again(by=journey.customer):
-                another.seat.leave()
                 raise self._told(outcome, journey)
             errand = another
 
-    async def _find_seat(self, order: Order, journey: Journey, tried: set[int]) -> "_Errand | None":
-        """A seat at an account that can do what is asked, and what to send there. Raise what stands against the order
-        where nobody who serves the model could do it."""
+    async def _find_account(self, order: Order, journey: Journey, tried: set[int]) -> "_Errand | None":
+        """An account that can do what is asked, and what to send there. Raise what stands against the order where
+        nobody who serves the model could do it."""
         refusal: BadRequest | None = None
         by = journey.customer
         unfit: set[Speech] = set()
@@ -144,7 +143,7 @@ class Dispatcher:
                 unfit.add(account.speech)
                 continue
             tried.add(account.id)
-            return _Errand(self._pool.seat(account, by=by, tokens=journey.tokens), vendor, *request)
+            return _Errand(account, vendor, *request)
         if refusal is not None and not journey.attempts and not self._pool.serves(order.model, unfit=unfit):
             raise refusal
         return None
@@ -156,13 +155,13 @@ class Dispatcher:
         return UpstreamFailed(setback.failure) if setback.failure else self._unavailable()
 
     async def _attempt(self, order: Order, journey: Journey, errand: "_Errand", take: Take) -> Delivery | Setback:
-        seat = errand.seat
-        attempt = Attempt(seat.account.name, begun=time.monotonic(), cost_share=seat.account.cost)
+        account = errand.account
+        attempt = Attempt(account.name, begun=time.monotonic(), cost_share=account.cost)
         journey.attempts.append(attempt)
+        seat = self._pool.seat(account, by=journey.customer, tokens=journey.tokens)
         delivery: Delivery | None = None
         try:
-            delivery = await self._begin(order, journey, errand, take)
-            seat.succeed(time.monotonic() - attempt.begun)
+            delivery = await self._begin(order, journey, errand, seat, take)
         except AnswerTooLong:
             attempt.end(TOO_LONG)
             raise
@@ -178,14 +177,14 @@ class Dispatcher:
                 seat.leave()
         return delivery
 
-    async def _begin(self, order: Order, journey: Journey, errand: "_Errand", take: Take) -> Delivery:
+    async def _begin(self, order: Order, journey: Journey, errand: "_Errand", seat: Seat, take: Take) -> Delivery:
         """Send, and hear the beginning of the answer."""
         attempt = journey.attempts[-1]
         headers = (*errand.headers, ("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
         answer = await self._upstream.send(
             UpstreamRequest(errand.address, headers, errand.body, journey.first_byte_seconds, attempt.note_sent)
         )
-        first: bytes | None = None
+        delivery: Delivery | None = None
         try:
             attempt.status = answer.status
             attempt.first_byte_ms = milliseconds_since(attempt.begun)
@@ -199,10 +198,12 @@ class Dispatcher:
             else:
                 # It begins when it is complete, and has as long as its call has.
                 first = await take(answer)
+            seat.succeed(time.monotonic() - attempt.begun)
+            delivery = Delivery(answer, seat, first)
         finally:
-            if first is None:
+            if delivery is None:
                 await answer.close()
-        return Delivery(answer, errand.seat, first)
+        return delivery
 
     def _unavailable(self) -> ProviderUnavailable:
         refusal = ProviderUnavailable()
@@ -235,5 +236,5 @@ async def _refuse(answer: UpstreamAnswer, errand: _Errand) -> NoReturn:
     if meaning.told is not Told.ITS_WORDS:
         setback = Setback(trouble=meaning.trouble, status=status, retry_after=retry_after, told_as=meaning.told)
         raise _Failed(setback)
-    rejection = read_rejection(body, errand.seat.account.secret.reveal())
+    rejection = read_rejection(body, errand.account.secret.reveal())
     raise ProviderRejected(rejection.message, param=rejection.param, code=rejection.code)

@@ -23,7 +23,7 @@ from tollkeeper.relay.admit import admit
 from tollkeeper.relay.answer import AnyAnswer
 from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.attempt import Attempt
-from tollkeeper.relay.bill import Bill, open_bill
+from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, Running
 from tollkeeper.relay.dispatch import Dispatcher, Journey
 from tollkeeper.relay.gate import Gate
@@ -65,7 +65,7 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
     ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
     tokens = 0 if ask.measured else ask.input_tokens
     call.passage = await relay.gate.enter(call, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
-    bill = await open_bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)  # 403 503
+    bill = Bill(call, caller, ask, offer, relay.ledger(), hold_seconds=limits.hold_seconds)
     call.is_streamed = order.stream
     journey = Journey(
         request_id=call.request_id,
@@ -77,20 +77,24 @@ async def serve(call: Call, operation: Operation, relay: Relay) -> AsyncIterator
         is_awaited=lambda: call.ended_as is None,
     )
     dispatch = partial(relay.dispatcher.deliver, order, journey)
-    answer = operation.answer(order)(call, order, bill, dispatch, limits.longest_seconds)  # 400 503
+    answer = operation.answer(order)(call, order, bill, dispatch, limits.longest_seconds)
+    await bill.hold()  # 403 503
+    # Nothing stands between the hold and this line: whatever fails from here on, the hold is closed.
     try:
         async with call.endable(after_seconds=limits.of(call, streamed=order.stream), among=relay.running):
-            yield answer
+            yield answer  # 400 503
     finally:
         order.forget_content()
         try:
             if call.ended_as in WITHOUT_CALLER and not relay.running.is_over:
                 await answer.read_unread()
         finally:
-            _settle(answer, call, bill, journey)
-            # A process that stops waits for the calls that it knows of.
-            relay.running.discard(call)
-            await answer.close()
+            try:
+                _settle(answer, call, bill, journey)
+            finally:
+                # A process that stops waits for the calls that it knows of.
+                relay.running.discard(call)
+                await answer.close()
 
 
 def _settle(answer: AnyAnswer, call: Call, bill: Bill, journey: Journey) -> None:

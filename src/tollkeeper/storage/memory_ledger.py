@@ -3,6 +3,7 @@
 It passes the same contract suite as the ledger in PostgreSQL and is the model that the state machine compares it with.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -106,7 +107,9 @@ class MemoryLedger:
         """Nothing outlives this process, so there is nothing to remember."""
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
-        return _done(self._settle(settlement))
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(self._settle(settlement))
+        return done
 
     async def checkpoint(self, progress: Progress) -> bool:
         hold = self.holds.get(progress.request_id)
@@ -283,10 +286,6 @@ def _month(day: date) -> date:
 
 def _booked(hold: OpenHold) -> int:
     return hold.amount if hold.charged is None else hold.charged
-
-
-async def _done(result: bool) -> bool:
-    return result
 
 
 def _months_later(moment: datetime, months: int) -> datetime:

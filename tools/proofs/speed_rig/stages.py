@@ -65,7 +65,7 @@ BEGINNINGS = frozenset({"main", "<module>"})
 # The bill and the ledger serve two stages, by function.
 LEDGER = (f"{ROOM}relay/bill.py", f"{ROOM}storage/ledger.py")
 BY_FUNCTION: Mapping[str, str] = {
-    "open_bill": "hold",
+    "__init__": "hold",
     "hold": "hold",
     "_flush_holds": "hold",
     "_hold_row": "hold",
