@@ -16,6 +16,7 @@ from tools.services.process import Server, wait_until
 
 pytestmark = pytest.mark.not_quick
 
+DISTRIBUTED = ("--numprocesses", "1")
 ROOT = Path(__file__).parents[2]
 # A test that starts servers, says who they are, and then waits for what never comes.
 ENDLESS = """
@@ -57,8 +58,15 @@ def an_endless_run(folder: Path, *options: str) -> Iterator["subprocess.Popen[by
         run.wait()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT], ids=lambda how: how.name)
-@pytest.mark.parametrize("options", [(), ("--numprocesses", "1")], ids=["one process", "distributed"])
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        pytest.param((), signal.SIGTERM, id="terminated"),
+        pytest.param((), signal.SIGINT, id="Ctrl-C"),
+        pytest.param(DISTRIBUTED, signal.SIGTERM, id="distributed, terminated"),
+        pytest.param(DISTRIBUTED, signal.SIGKILL, id="distributed, killed"),
+    ],
+)
 def test_servers_end_with_the_run_that_started_them(
     tmp_path: Path, options: tuple[str, ...], how: signal.Signals
 ) -> None:
