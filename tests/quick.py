@@ -4,6 +4,7 @@ Rules of this file
 1. What needs a store, a node or a simulator through a fixture is found by its fixtures.
 2. What starts a process by itself, or takes longer than about a second, carries `@pytest.mark.not_quick`.
 3. A test that gets past both fails: in a quick run no test can start a process or reach a store.
+4. A property is tried with a few examples only.
 """
 
 import os
@@ -13,11 +14,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
 
 # Every fixture that starts a process; those that use them are found through them.
 STARTING = frozenset({"stores", "sim", "locked_sim", "hostile_sim", "bans"})
 # The whole service in every one of their tests, or the clients of vendors, which take seconds to import.
-UNREAD = ("journeys", "attacks", "demo/test_anthropic.py", "demo/test_gemini.py", "demo/media/test_faults.py")
+UNREAD = (
+    "journeys",
+    "attacks",
+    "demo/test_anthropic.py",
+    "demo/test_gemini.py",
+    "demo/media/test_faults.py",
+    "storage/test_usage_cleaning.py",
+)
+EXAMPLES_MOST = 20
+# Where Hypothesis keeps what `@settings` says.
+SETTINGS = "_hypothesis_internal_use_settings"
 STARTS_A_PROCESS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 
 
@@ -40,6 +52,8 @@ class Quick:
         left_out = [item for item in items if not is_quick(item)]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if is_quick(item)]
+        for item in items:
+            _try_few_examples(getattr(item, "obj", None))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self) -> Iterator[None]:
@@ -61,6 +75,13 @@ class Quick:
 def is_quick(item: pytest.Item) -> bool:
     needed = set(getattr(item, "fixturenames", ()))
     return not needed & STARTING and item.get_closest_marker("not_quick") is None
+
+
+def _try_few_examples(test: object) -> None:
+    """Profiles of Hypothesis do not change what a test says of itself."""
+    if is_hypothesis_test(test):
+        own: settings = getattr(test, SETTINGS, settings.default)
+        setattr(test, SETTINGS, settings(own, max_examples=min(own.max_examples, EXAMPLES_MOST)))
 
 
 def _place_of(url: str) -> tuple[str, int]:
