@@ -80,7 +80,7 @@ def is_quick(item: pytest.Item) -> bool:
 def _try_few_examples(test: object) -> None:
     """Profiles of Hypothesis do not change what a test says of itself."""
     if is_hypothesis_test(test):
-        own: settings = getattr(test, SETTINGS, settings.default)
+        own = getattr(test, SETTINGS, None) or settings()
         setattr(test, SETTINGS, settings(own, max_examples=min(own.max_examples, EXAMPLES_MOST)))
 
 
