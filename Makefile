@@ -5,16 +5,20 @@ SIZE ?= small
 # Of fuzzing, for each target.
 SECONDS ?= 20
 TARGET ?=
-# Two test processes, each with stores of its own: most tests wait for something most of the time.
-AT_ONCE ?= --numprocesses 2 --dist loadfile
+# Two test processes, each with stores of its own: most tests wait for something most of the time. Each begins with a half,
+# in order, so that the tests of a file share what is made for the file; who is done first takes over half of what the other
+# has left. (By `loadfile` a slow file that comes last keeps one of them busy while the other has nothing to do.)
+AT_ONCE ?= --numprocesses 2 --dist worksteal
 # Tests that are run by a proof in the same go, as CI does.
 LEFT_TO_PROOFS ?=
 BIN := .venv/bin
+# Where it is set, every process that a test starts compiles the service anew, and each run all of the tests.
+export PYTHONDONTWRITEBYTECODE :=
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock format check test docs sbom conformance run fuzz proofs clean
+.PHONY: help setup lock format quick check test docs sbom conformance run fuzz proofs clean
 
 help:  ## List what can be made
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -41,6 +45,13 @@ lock:  ## Choose dependency versions anew and write them down with their hashes
 format:  ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix --quiet
 	$(BIN)/ruff format
+
+quick:  ## While writing: format, lint, types, layers, and the tests that need no store and no process
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest --quick --quiet $(AT_ONCE)
 
 check:  ## Everything a change must pass: format, lint, types, layers, tests
 	$(BIN)/ruff format --check

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conformance import Conformance
 from tests.customers import Customers
+from tests.quick import Quick
 from tollkeeper.app import office, opened
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.database import Database, Part
@@ -40,15 +41,20 @@ HASTE = {
 PROVIDER_KEY = "sk-of-the-provider-4711"
 # So many that calls which fail on purpose do not take them all out.
 ACCOUNTS = 60
+# Hundreds of databases that each live for a test: to look after them all would be most of what the server does.
+SHORT_LIVED = {"autovacuum": "off"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="print which rules of the specification are covered")
+    parser.addoption("--quick", action="store_true", help="only what needs no store and no process (tests/quick.py)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--conformance"):
         config.pluginmanager.register(Conformance())
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Quick())
 
 
 class Stores:
@@ -89,7 +95,7 @@ class Stores:
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
     with ExitStack() as stack:
-        database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres()).url
+        database_url = os.environ.get("DATABASE_URL") or stack.enter_context(Postgres(settings=SHORT_LIVED)).url
         redis_url = os.environ.get("REDIS_URL") or stack.enter_context(Redis()).url
         made = Stores(database_url, redis_url, tmp_path_factory.mktemp("journals"))
         yield made

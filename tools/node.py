@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tools.services.orphans import Watch
 from tools.services.process import free_port, wait_until
 
 
@@ -73,6 +74,7 @@ class Node:
         os.close(descriptor)
         self.log = Path(path)
         self.process: subprocess.Popen[bytes] | None = None
+        self._watch: Watch | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -83,6 +85,7 @@ class Node:
         self.log.unlink(missing_ok=True)
 
     def start(self, *, until_ready: bool = True) -> None:
+        self._end_watch()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tollkeeper", self.command],
@@ -90,6 +93,7 @@ class Node:
                 stdout=log,
                 stderr=log,
             )
+        self._watch = Watch(self.process, signal.SIGTERM, self.log)
         wait_until(lambda: self.status("/readyz" if until_ready else "/livez") == 200, self._check_alive)
 
     def stop(self) -> None:
@@ -100,6 +104,7 @@ class Node:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        self._end_watch()
 
     def status(self, path: str, headers: Mapping[str, str] | None = None) -> int:
         """The status that a GET gets; 0 where nobody answers."""
@@ -124,6 +129,11 @@ class Node:
         assert self.process is not None
         pids = [self.process.pid, *children(self.process.pid)]
         return sum(_pss_bytes(pid) for pid in pids)
+
+    def _end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
 
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tools.node import clean_environment
+from tools.services.orphans import Watch
 from tools.services.process import wait_until
 
 READY = "demo provider listens on "
@@ -34,6 +35,7 @@ class Simulator:
         self.base = ""
         self.port = int(str(options.get("port") or 0))
         self.process: subprocess.Popen[bytes] | None = None
+        self._watch: Watch | None = None
         self._rows: list[TruthRow] = []
         self._read_bytes = 0
 
@@ -57,6 +59,7 @@ class Simulator:
                 stdout=log,
                 stderr=log,
             )
+        self._watch = Watch(self.process, signal.SIGTERM, self.folder)
         wait_until(lambda: READY in self.log.read_text() and self.log.read_text().endswith("\n"), self._check_alive)
         self.base = self.log.read_text().partition(READY)[2].split()[0]
         self.port = int(self.base.rpartition(":")[2].partition("/")[0])
@@ -113,6 +116,9 @@ class Simulator:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
 
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:

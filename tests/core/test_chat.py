@@ -239,6 +239,7 @@ def test_json_that_two_readers_could_read_differently_is_refused_wherever_it_sta
         read_chat(place % value)
 
 
+@pytest.mark.not_quick
 def test_nesting_near_the_limit_of_the_reader_is_an_order_or_a_refusal() -> None:
     """Where the reader just manages a depth, what counts and writes it again must manage it as well."""
     verdicts = set()

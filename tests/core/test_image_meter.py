@@ -102,6 +102,7 @@ def test_of_two_data_the_second_counts_as_for_any_reader() -> None:
     assert metered(b'{"data":[{"url":"a"},{"url":"b"}],"data":[{"url":"c"}]}').images == 1
 
 
+@pytest.mark.not_quick
 def test_a_meter_stays_small_whatever_passes() -> None:
     meter = ImageMeter()
     meter.read(b'{"data":[{"revised_prompt":"')

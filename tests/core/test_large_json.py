@@ -23,6 +23,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.not_quick
 @given(value=values, slice_bytes=st.integers(1, 40), ascii_only=st.booleans())
 def test_what_is_outside_of_strings_is_found_however_the_body_is_cut(
     value: object, slice_bytes: int, ascii_only: bool

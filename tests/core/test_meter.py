@@ -430,6 +430,7 @@ def test_a_long_answer_is_counted_exactly_and_let_go() -> None:
     assert most_bytes < 100_000 < meter.characters
 
 
+@pytest.mark.not_quick
 def test_a_meter_does_not_grow_with_the_choices_that_a_provider_invents() -> None:
     meter = a_meter([saying("x")])
     tracemalloc.start()

@@ -135,6 +135,7 @@ def test_a_charge_is_the_nearest_unit_and_a_hold_the_next(rate: Rate, usage: Usa
     assert_rounded(rate, usage)
 
 
+@pytest.mark.not_quick
 def test_twenty_thousand_random_calls_cost_what_the_formula_says() -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")

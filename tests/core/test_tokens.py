@@ -121,6 +121,7 @@ def test_a_long_answer_in_parts_counts_as_the_whole(seed: int) -> None:
     assert count(answer) == tokens._count(answer)
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("sample", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("repeated", [True, False], ids=["repeated", "shuffled"])
 def test_text_without_a_place_to_cut_is_miscounted_by_a_few_tokens_a_cut(sample: str, repeated: bool) -> None:
@@ -131,6 +132,7 @@ def test_text_without_a_place_to_cut_is_miscounted_by_a_few_tokens_a_cut(sample:
     assert -cuts <= over <= 4 * cuts
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("sample", [*HOSTILE.values(), CORPUS["english"]], ids=[*HOSTILE, "english"])
 def test_the_time_grows_with_the_text_and_not_faster(sample: str) -> None:
     seconds = []
@@ -144,6 +146,7 @@ def test_the_time_grows_with_the_text_and_not_faster(sample: str) -> None:
     assert seconds[1] < max(40 * seconds[0], 0.2)
 
 
+@pytest.mark.not_quick
 def test_other_threads_run_while_a_long_text_is_counted() -> None:
     hostile = "-" * 400_000
     with ThreadPoolExecutor(1) as pool:
@@ -158,6 +161,7 @@ def test_other_threads_run_while_a_long_text_is_counted() -> None:
     assert longest_wait < took / 2
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("sample", [*HOSTILE.values(), CORPUS["english"]], ids=[*HOSTILE, "english"])
 def test_memory_stays_flat_however_long_the_stream_is(sample: str) -> None:
     part = (sample * 8)[:8]

@@ -272,6 +272,7 @@ async def test_the_key_stands_where_the_vendor_wants_it(locked_sim: Simulator, f
     assert (await form.send(locked_sim, body)).status == NO_KEYS[form.name]
 
 
+@pytest.mark.not_quick
 async def test_a_storm_is_over_everyone() -> None:
     with Simulator(storm="1:529") as stormy:
         for form in (OPENAI, AZURE, ANTHROPIC, GEMINI):

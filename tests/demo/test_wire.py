@@ -273,6 +273,7 @@ async def test_nothing_that_was_said_is_in_the_truth_file(sim: Simulator) -> Non
     assert "river stone" not in text
 
 
+@pytest.mark.not_quick
 async def test_a_storm_comes_and_goes() -> None:
     with Simulator(storm="1:503") as stormy:
         assert (await look(stormy, "hi")).status == 503
@@ -283,6 +284,7 @@ async def test_a_storm_comes_and_goes() -> None:
         assert statuses == {200, 429}
 
 
+@pytest.mark.not_quick
 async def test_workers_share_a_port_and_a_truth_file() -> None:
     with Simulator(workers=2, tokens=3) as pair:
         seen = await asyncio.gather(*(look(pair, "hi") for _ in range(50)))
@@ -291,6 +293,7 @@ async def test_workers_share_a_port_and_a_truth_file() -> None:
         assert sum(row["output_tokens"] for row in rows) == 150
 
 
+@pytest.mark.not_quick
 async def test_a_stop_closes_what_runs_and_files_it() -> None:
     with Simulator() as brief:
         reader, writer = await asyncio.open_connection("127.0.0.1", brief.port)

@@ -127,8 +127,17 @@ async def test_who_cannot_pay_is_asked_once_before_a_large_body_is_taken() -> No
 async def test_a_body_that_comes_too_slowly_is_given_up_long_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body, "LOOK_SECONDS", 0.05)
     least_bytes = int(0.05 * LEAST_BYTES_PER_SECOND)
-    with pytest.raises(SlowBody):
-        await a_reader(seconds_most=60).read(an_exchange([b"x" * least_bytes], ends=False), limit_bytes=10_000)
+    slow = an_exchange([a_body(least_bytes)], ends=False)
+    async with asyncio.timeout(30):
+        with pytest.raises(SlowBody):
+            await a_reader(seconds_most=60).read(slow, limit_bytes=100_000)
+
+
+async def test_a_small_body_may_take_all_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "LOOK_SECONDS", 0.01)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await a_reader(seconds_most=60).read(an_exchange([b"x"], ends=False), limit_bytes=100_000)
 
 
 # What was refused unread.

@@ -190,6 +190,7 @@ def a_large_form(size_bytes: int) -> bytes:
     return a_part('name="file"; filename="a.wav"', bytes(size_bytes)) + MODEL_PART + END
 
 
+@pytest.mark.not_quick
 def test_a_file_of_25_mb_is_taken_and_one_byte_more_is_not() -> None:
     assert len(read(a_large_form(FILE_BYTES_MOST)).file) == 25 * 1024 * 1024
     with pytest.raises(BodyTooLarge):

@@ -33,6 +33,8 @@ from tests.media.boxes import STSZ, box, edited
 from tollkeeper.core.errors import InvalidParameter, TooMuchToMeasure, Unavailable
 from tollkeeper.media.lengths import DEMUXERS, AudioLength, AudioLengths
 
+pytestmark = pytest.mark.not_quick
+
 GOOD = audio(MP3)
 # Enough on a machine that has other things to do.
 PATIENT_SECONDS = 60

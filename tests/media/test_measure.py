@@ -29,6 +29,8 @@ from tests.media.boxes import STCO, STSC, STSD, STTS, TRAK, box, boxes, edited, 
 from tollkeeper.media.lengths import DEMUXERS
 from tollkeeper.media.measure import measure
 
+pytestmark = pytest.mark.not_quick
+
 # Encoders of some kinds fill up their last packet, and leave nothing behind that would tell.
 FILLED_UP_MILLISECONDS = 100
 # A packet of AAC or of Opus: the decoders at hand do not shorten the last one, as it is declared.

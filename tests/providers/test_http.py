@@ -455,6 +455,7 @@ async def test_calls_beside_it_do_not_hide_which_connection_a_request_had(upstre
     assert sorted(peer.bodies) == [b"first", b"kept", b"kept", b"own"]
 
 
+@pytest.mark.not_quick
 async def test_a_connection_that_went_stale_in_the_pool_is_never_noticed(upstream: HttpUpstream) -> None:
     """The peer's end reaches the kernel just before the request does, again and again: no order of events may fail."""
     async with a_peer(answering) as peer:

@@ -31,6 +31,7 @@ def test_a_living_workers_journal_is_nobody_elses(tmp_path: Path) -> None:
     assert list(orphaned(tmp_path)) == []
 
 
+@pytest.mark.not_quick
 def test_what_a_killed_worker_wrote_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=False, cwd=Path(__file__).parents[2])
     [orphan] = orphaned(tmp_path)

@@ -18,6 +18,8 @@ from tollkeeper.storage.redis_places import places_of
 from tools.services import Redis, RedisCluster
 from tools.services.process import wait_until_async
 
+pytestmark = pytest.mark.not_quick
+
 WINDOWS = Windows("1", (Window("key:1", 10),))
 
 

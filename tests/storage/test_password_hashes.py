@@ -95,6 +95,7 @@ async def test_who_is_unknown_is_compared_with_a_hash_of_the_same_parameters(has
     assert hashes.is_dated(QUICK.hash(PASSWORD).replace("t=1", "t=2"))
 
 
+@pytest.mark.not_quick
 def test_there_are_as_many_places_as_cores_that_the_process_may_use() -> None:
     core = min(os.sched_getaffinity(0))
     look = f"import os; os.sched_setaffinity(0, {{{core}}}); from {Argon2Hashes.__module__} import AT_ONCE_MOST as most"

@@ -41,6 +41,7 @@ def test_an_address_says_where_redis_is(url: str, places: RedisPlaces) -> None:
     assert places_of(url) == places
 
 
+@pytest.mark.not_quick
 async def test_a_cluster_says_who_has_which_slots() -> None:
     with RedisCluster() as cluster:
         shards = await places_of(cluster.url).shards()
@@ -51,6 +52,7 @@ async def test_a_cluster_says_who_has_which_slots() -> None:
     assert all(last + 1 == first for (_, last), (first, _) in itertools.pairwise(slots))
 
 
+@pytest.mark.not_quick
 async def test_sentinel_says_who_is_master_now() -> None:
     with RedisSentinel() as sentinel:
         before = await places_of(sentinel.url).shards()
@@ -61,6 +63,7 @@ async def test_sentinel_says_who_is_master_now() -> None:
     assert before[0].place.port != after[0].place.port
 
 
+@pytest.mark.not_quick
 async def test_nobody_there_is_an_oserror() -> None:
     with pytest.raises(ConnectionError, match=r"\w"):
         await places_of("redis+cluster://127.0.0.1:1,127.0.0.1:2").shards()

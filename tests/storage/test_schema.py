@@ -1,6 +1,7 @@
 """The schema: who may do what in it, and that migrations are whole or not at all."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import asyncpg
@@ -8,7 +9,6 @@ import pytest
 
 from tests.conftest import Stores
 from tests.customers import Customers
-from tollkeeper.settings import Settings
 from tollkeeper.storage.database import Part
 from tollkeeper.storage.schema import migrate
 from tools.node import fresh_secrets, tollkeeper
@@ -154,38 +154,47 @@ WORKER_OVERREACH = [
 ]
 
 
-async def refused(settings: Settings, part: Part, sql: str) -> bool:
-    connection = await asyncpg.connect(
-        settings.database_url, server_settings={"role": part.value, "search_path": "tollkeeper"}
-    )
+@pytest.fixture(scope="module")
+async def unchanged(stores: Stores) -> AsyncIterator[asyncpg.Connection]:
+    """One database for all questions that change nothing, as its owner sees it."""
+    connection = await asyncpg.connect(await stores.fresh(), server_settings={"search_path": "tollkeeper"})
+    yield connection
+    await connection.close()
+
+
+async def refused(connection: asyncpg.Connection, part: Part, sql: str) -> bool:
+    """Whether this part may not do it. It is undone in any case."""
+    transaction = connection.transaction()
+    await transaction.start()
     try:
+        await connection.execute(f"set local role {part.value}")
         await connection.execute(sql)
     except asyncpg.InsufficientPrivilegeError:
         return True
     finally:
-        await connection.close()
+        await transaction.rollback()
     return False
 
 
 @pytest.mark.parametrize("part", Part)
 @pytest.mark.parametrize("sql", MONEY_BY_HAND + HISTORY_BY_HAND + OFF_THE_RECORD)
-async def test_no_part_can_write_money_or_history_by_hand(settings: Settings, part: Part, sql: str) -> None:
-    assert await refused(settings, part, sql)
+async def test_no_part_can_write_money_or_history_by_hand(unchanged: asyncpg.Connection, part: Part, sql: str) -> None:
+    assert await refused(unchanged, part, sql)
 
 
 @pytest.mark.parametrize("sql", GATEWAY_OVERREACH)
-async def test_the_gateway_cannot_do_the_consoles_work(settings: Settings, sql: str) -> None:
-    assert await refused(settings, Part.GATEWAY, sql)
+async def test_the_gateway_cannot_do_the_consoles_work(unchanged: asyncpg.Connection, sql: str) -> None:
+    assert await refused(unchanged, Part.GATEWAY, sql)
 
 
 @pytest.mark.parametrize("sql", CONSOLE_OVERREACH)
-async def test_the_console_cannot_change_what_never_changes(settings: Settings, sql: str) -> None:
-    assert await refused(settings, Part.CONSOLE, sql)
+async def test_the_console_cannot_change_what_never_changes(unchanged: asyncpg.Connection, sql: str) -> None:
+    assert await refused(unchanged, Part.CONSOLE, sql)
 
 
 @pytest.mark.parametrize("sql", WORKER_OVERREACH)
-async def test_the_worker_cannot_lift_what_support_lifts(settings: Settings, sql: str) -> None:
-    assert await refused(settings, Part.WORKER, sql)
+async def test_the_worker_cannot_lift_what_support_lifts(unchanged: asyncpg.Connection, sql: str) -> None:
+    assert await refused(unchanged, Part.WORKER, sql)
 
 
 async def test_nothing_of_a_key_is_stored_but_its_digest(customers: Customers, owner: asyncpg.Connection) -> None:
@@ -443,20 +452,20 @@ def lines(text: str) -> set[str]:
     return set(text.split("\n")) - {""}
 
 
-async def test_the_parts_have_these_rights_and_no_others(owner: asyncpg.Connection) -> None:
-    tables = await owner.fetch(
+async def test_the_parts_have_these_rights_and_no_others(unchanged: asyncpg.Connection) -> None:
+    tables = await unchanged.fetch(
         "select replace(grantee, 'tollkeeper_', '') || ' ' || privilege_type || ' ' || table_name as told"
         " from information_schema.table_privileges where table_schema = 'tollkeeper'"
         " and grantee <> 'tollkeeper_migrations' and privilege_type <> 'SELECT'"
     )
-    columns = await owner.fetch(
+    columns = await unchanged.fetch(
         "select replace(grantee, 'tollkeeper_', '') || ' ' || privilege_type || ' ' || table_name || '.' || column_name"
         " as told from information_schema.column_privileges c where table_schema = 'tollkeeper'"
         " and grantee <> 'tollkeeper_migrations' and privilege_type <> 'SELECT' and not exists"
         " (select from information_schema.table_privileges t where t.grantee = c.grantee and"
         " t.table_name = c.table_name and t.privilege_type = c.privilege_type and t.table_schema = c.table_schema)"
     )
-    functions = await owner.fetch(
+    functions = await unchanged.fetch(
         "select replace(grantee, 'tollkeeper_', '') || ' ' || routine_name as told"
         " from information_schema.routine_privileges where routine_schema = 'tollkeeper'"
         " and grantee <> 'tollkeeper_migrations'"
@@ -466,8 +475,8 @@ async def test_the_parts_have_these_rights_and_no_others(owner: asyncpg.Connecti
     assert {row["told"] for row in functions} == lines(ALLOWED_FUNCTIONS)
 
 
-async def test_everything_belongs_to_the_role_that_migrates(owner: asyncpg.Connection) -> None:
-    owners = await owner.fetch(
+async def test_everything_belongs_to_the_role_that_migrates(unchanged: asyncpg.Connection) -> None:
+    owners = await unchanged.fetch(
         "select distinct pg_get_userbyid(relowner) as name from pg_class c join pg_namespace n on n.oid = relnamespace"
         " where nspname = 'tollkeeper' union select distinct pg_get_userbyid(proowner) from pg_proc p"
         " join pg_namespace n on n.oid = pronamespace where nspname = 'tollkeeper'"

@@ -10,6 +10,8 @@ import pytest
 from tools.node import clean_environment
 from tools.proofs.speed_rig.states import PRESENT, checked_out, commit_of, own_path, required_code
 
+pytestmark = pytest.mark.not_quick
+
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -16,6 +16,8 @@ AUTH = "scram-sha-256"
 
 class Postgres(Server):
     name = "postgres"
+    # A fast shutdown: sessions are ended, data is written.
+    ending = signal.SIGINT
 
     def __init__(self, *, durable: bool = False, settings: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -43,9 +45,10 @@ class Postgres(Server):
             self._initialise()
         super().start()
 
-    def stop(self) -> None:
-        """A fast shutdown: sessions are ended, data is written."""
-        self._end(signal.SIGINT)
+    def __exit__(self, *_: object) -> None:
+        # Its files go: what is still in memory need not be written to them.
+        self.crash()
+        super().__exit__()
 
     def crash(self) -> None:
         """An immediate shutdown: nothing is written, the next start recovers from the log."""

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tools.services.orphans import Watch, members, signal_all
+
 # A safety net, not a measure: a busy machine may take long to start anything.
 READY_WITHIN_SECONDS = 120.0
 
@@ -27,6 +29,8 @@ class Server:
     """One server in a folder of its own."""
 
     name = "server"
+    # What ends it in order.
+    ending = signal.SIGTERM
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"tollkeeper-{self.name}-"))
@@ -35,6 +39,7 @@ class Server:
         # Whoever can connect must know it, although nobody else on this machine should.
         self.password = secrets.token_hex(16)
         self._process: subprocess.Popen[bytes] | None = None
+        self._watch: Watch | None = None
         if self.user is not None:
             shutil.chown(self.folder, self.user)
 
@@ -67,6 +72,7 @@ class Server:
                 start_new_session=True,
                 **self.identity(),
             )
+        self._watch = Watch(self._process, self.ending, self.folder)
         wait_until(self.is_ready, self._check_alive)
 
     def identity(self) -> dict[str, Any]:
@@ -76,7 +82,7 @@ class Server:
         return {"user": self.user, "group": pwd.getpwnam(self.user).pw_gid, "extra_groups": []}
 
     def stop(self) -> None:
-        self._end(signal.SIGTERM)
+        self._end(self.ending)
 
     def kill(self) -> None:
         """As kill -9 would."""
@@ -101,28 +107,17 @@ class Server:
                 self._signal(signal.SIGKILL)
                 self._process.wait(20)
         self._process = None
+        if self._watch is not None:
+            self._watch.end()
+            self._watch = None
 
     def _signal(self, number: signal.Signals) -> None:
-        for pid in self.pids():
-            try:
-                os.kill(pid, number)
-            except ProcessLookupError:
-                continue
+        if self._process is not None:
+            signal_all(self._process.pid, number)
 
     def pids(self) -> list[int]:
-        """The process and its descendants: PostgreSQL's backends lead groups of their own."""
-        if self._process is None:
-            return []
-        session = self._process.pid
-        members = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rpartition(") ")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == session or int(fields[1]) == session:
-                members.append(int(stat.parent.name))
-        return members
+        """The process and its descendants."""
+        return [] if self._process is None else members(self._process.pid)
 
     def _check_alive(self) -> None:
         if self._process is not None and self._process.poll() is not None:

@@ -7,6 +7,8 @@ import pytest
 from tools.fuzz.__main__ import again, report
 from tools.fuzz.campaign import Outcome, campaign
 
+pytestmark = pytest.mark.not_quick
+
 PLANTED = "tests.tools.fuzz.planted"
 SECONDS = 2.0
 
