@@ -7,6 +7,8 @@ import pytest
 
 from tools.node import clean_environment
 
+pytestmark = pytest.mark.not_quick
+
 MODULES_MOST = 200
 HEAVY = {"aiohttp", "asyncpg", "granian", "msgspec", "redis", "sqlalchemy", "tollkeeper.app", "tollkeeper.demo"}
 RUN = """
