@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import hypothesis
 import pytest
 
 from tests.conformance import Conformance
@@ -51,6 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # How long one example takes says more about who else uses the machine than about us.
+    hypothesis.settings.register_profile("any machine", hypothesis.settings(), deadline=None)
+    hypothesis.settings.load_profile("any machine")
     if config.getoption("--conformance"):
         config.pluginmanager.register(Conformance())
     if config.getoption("--quick"):
