@@ -7,7 +7,7 @@ from tollkeeper.core.errors import BadRequest
 from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.sse import EventSplitter, data_of
 from tollkeeper.ports import ProviderAccount, Vendor
-from tollkeeper.providers.vendors.chat_answer import Heading
+from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Heading
 from tollkeeper.providers.vendors.translated import StreamTranslator
 from tollkeeper.settings import Secret
 from tools.fuzz.pieces import PIECE_BYTES
@@ -71,10 +71,10 @@ def check_whole(translate: Callable[[bytes], bytes], data: bytes) -> None:
 
 
 def work_stream(translator: StreamTranslator, data: bytes) -> None:
-    """On a piece as the network brings it."""
+    """On a piece as the network brings it, up to what cannot be read."""
     for event in EventSplitter().feed(data[:PIECE_BYTES] + b"\n\n"):
-        if told := data_of(event):
-            translator.read(told)
+        if (told := data_of(event)) and translator.read(told) is UNREADABLE:
+            return
     translator.end()
 
 

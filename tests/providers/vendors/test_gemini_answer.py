@@ -282,3 +282,10 @@ def test_fewer_choices_than_were_asked_for_are_all_there_are() -> None:
 def test_what_is_no_part_of_an_answer_is_seen_by_the_meter(data: bytes, kinds: Sequence[Event]) -> None:
     meter = Meter()
     assert [meter.read_event(event) for event in events_in(streamed(data))] == kinds
+
+
+async def test_nothing_is_told_of_what_comes_after_an_event_that_cannot_be_read() -> None:
+    events = [b"data: %b\n\n" % data for data in (saying("Hi"), b"{nonsense", saying("more"), ending())]
+    told = await told_by(Gemini(), [b"".join(events), b"".join(events)], an_order(stream=True))
+    assert [b"Hi" in told, b"unreadable" in told, b"more" in told] == [True, True, False]
+    assert told.count(b"unreadable") == 1

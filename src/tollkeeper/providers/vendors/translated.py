@@ -7,6 +7,7 @@ from tollkeeper.core.answer_reading import characters_left_out
 from tollkeeper.core.meter import AnswerTooLong
 from tollkeeper.core.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
+from tollkeeper.providers.vendors.chat_answer import UNREADABLE
 
 # More than any model says; reading much more would keep other calls waiting.
 WHOLE_BYTES_MOST = 8 * 1024 * 1024
@@ -53,7 +54,7 @@ class TranslatedStream(TranslatedAnswer):
         self._has_ended = False
 
     async def read(self) -> bytes:
-        while piece := await self._heard.read():
+        while not self._has_ended and (piece := await self._heard.read()):
             if told := self._translated(piece):
                 return told
         if self._has_ended:
@@ -63,7 +64,15 @@ class TranslatedStream(TranslatedAnswer):
         return self._translated(b"\n\n") + self._translator.end()
 
     def _translated(self, piece: bytes) -> bytes:
-        return b"".join(self._told(data) for event in self._splitter.feed(piece) if (data := data_of(event)))
+        """What comes after an event that cannot be read is heard by nobody, and costs no time."""
+        told = []
+        for event in self._splitter.feed(piece):
+            if data := data_of(event):
+                told.append(self._told(data))
+                if told[-1] is UNREADABLE:
+                    self._has_ended = True
+                    break
+        return b"".join(told)
 
     def _told(self, data: bytes) -> bytes:
         told = self._translator.read(data)
