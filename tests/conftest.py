@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -105,6 +106,14 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         yield made
         if "DATABASE_URL" in os.environ:
             asyncio.run(made.drop_all())
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that is started in the background may be told to ignore Ctrl-C, and its children with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

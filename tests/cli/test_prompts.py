@@ -5,7 +5,6 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ from tools.services.process import wait_until
 @pytest.fixture
 async def own(stores: Stores) -> dict[str, str]:
     return await variables(stores)
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A process that is started in the background may be told to ignore Ctrl-C, and its children with it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def is_waiting(pid: int) -> bool:

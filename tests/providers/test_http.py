@@ -277,12 +277,12 @@ async def test_only_silence_counts_and_not_how_long_an_answer_takes() -> None:
         await asyncio.sleep(0.3)
         await connection.say(CHUNKED)
         for _ in range(6):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
             await connection.say(chunk(b"piece"))
         await connection.say(LAST_CHUNK)
         await connection.ended()
 
-    async with a_peer(script) as peer, an_upstream(idle_seconds=0.25) as upstream:
+    async with a_peer(script) as peer, an_upstream(idle_seconds=1.5) as upstream:
         assert await call(upstream, peer.url) == b"piece" * 6
 
 

@@ -58,6 +58,7 @@ def an_endless_run(folder: Path, *options: str) -> Iterator["subprocess.Popen[by
         run.wait()
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("options", "how"),
     [
