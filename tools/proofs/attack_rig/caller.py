@@ -102,5 +102,5 @@ async def _connect(port: int, *, unread: bool) -> tuple[asyncio.StreamReader, as
             # A reader that is not asked stops reading at twice its limit.
             return await asyncio.open_connection(sock=connection, limit=UNREAD_BYTES if unread else READ_BYTES)
         connection.close()
-        await asyncio.sleep(0.1 * attempt)
+        await asyncio.sleep(min(0.1 * attempt, 0.5))
     raise ConnectionError(f"nobody listens on port {port}")

@@ -18,7 +18,7 @@ from tools.proofs.fault_rig.ground import Customer
 HUNG_AFTER_SECONDS = 45.0
 RESET_AT_ONCE = struct.pack("ii", 1, 0)
 READ_BYTES = 65_536
-CONNECTS_MOST = 10
+CONNECTS_MOST = 120
 
 
 class Leaving(msgspec.Struct, frozen=True, kw_only=True):
