@@ -17,6 +17,8 @@ WORDS = "The keeper counts."
         pytest.param({"usage": {"note": WORDS}}, {}, 0, id="silent"),
         pytest.param({"text": 'a "quoted"\nword'}, {"content": 'a "quoted"\nword'}, 0, id="told with escapes"),
         pytest.param({"text": 12345678}, {}, 8, id="a number"),
+        pytest.param({"thought": True, "text": WORDS}, {"content": WORDS}, 0, id="a vendor's mark"),
+        pytest.param({"outcome": "OUTCOME_OK", "output": WORDS}, {}, len(WORDS), id="a vendor's word"),
     ],
 )
 def test_what_callers_are_not_told_is_known_by_its_length(said: object, told: object, characters: int) -> None:

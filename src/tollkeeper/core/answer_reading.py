@@ -41,8 +41,9 @@ NO_OUTPUT = frozenset(
         *("content_filter_results", "prompt_filter_results", "x_groq"),
     }
 )
-# Words of the protocol itself, and the name of a vendor's mark on each part that is a thought.
-KNOWN_WORDS = frozenset(map(str, (*get_args(Role), *get_args(FinishReason), "thought")))
+# Words of the protocol itself, and of vendors': the mark on a part that is a thought, and how code that was run ended.
+VENDORS_WORDS = ("thought", "PYTHON", "OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
+KNOWN_WORDS = frozenset(map(str, (*get_args(Role), *get_args(FinishReason), *VENDORS_WORDS)))
 NO_OUTPUT_CHARACTERS_MOST = 128
 LABEL = ("id", "model", "system_fingerprint", "object", "service_tier", "provider")
 NOTHING = Raw()
