@@ -73,7 +73,8 @@ def whole_answer(body: bytes, heading: Heading, *, one_tool_call: bool) -> bytes
         told = an_object(decode(body))
     except NOT_READ:
         raise NotAnAnswer from None
-    candidates = objects(told.get("candidates"))
+    # More than anybody can have asked for are not told.
+    candidates = objects(told.get("candidates"))[:CHOICES_MOST]
     if told.get("error") is not None or not (candidates or _is_blocked(told)):
         raise NotAnAnswer
     heading = _named(heading, told)
@@ -172,7 +173,7 @@ class ContentStream:
         used = used_in(told)
         if used is not None:
             yield from self._count(used)
-        candidates = objects(told.get("candidates"))
+        candidates = objects(told.get("candidates"))[:CHOICES_MOST]
         for candidate in candidates:
             yield from self._candidate(candidate)
         if not candidates and _is_blocked(told):
