@@ -15,20 +15,22 @@ from tools.migration import FUNCTIONS, VERSIONS, begin
 FILES = sorted(FUNCTIONS.glob("*.sql"))
 # What deployments had whose functions were made by another text of migration 0014: the same.
 AT_0014 = Path(__file__).parent / "functions_at_0014.json"
+# `source` is what any version of the server tells alike; it is empty where a function is kept as a tree.
 DEFINITIONS = """
 select p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')' as signature,
-       pg_get_functiondef(p.oid) as definition, coalesce(p.proacl::text, '') as rights
+       pg_get_functiondef(p.oid) as definition, coalesce(p.proacl::text, '') as rights,
+       concat_ws(E'\\n', p.prosrc, p.proconfig, p.prosecdef, p.provolatile, pg_get_function_result(p.oid)) as source
 from pg_proc p where p.pronamespace = 'tollkeeper'::regnamespace
 """
 
 
-async def definitions(connection: asyncpg.Connection) -> dict[str, tuple[str, str]]:
+async def definitions(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
     """The text and the rights of every function, by its signature."""
-    return {row["signature"]: (row["definition"], row["rights"]) for row in await connection.fetch(DEFINITIONS)}
+    return {row["signature"]: row for row in await connection.fetch(DEFINITIONS)}
 
 
-def digest(definition: tuple[str, str]) -> str:
-    return hashlib.sha256("\n".join(definition).encode()).hexdigest()[:16]
+def digest(definition: asyncpg.Record) -> str:
+    return hashlib.sha256("\n".join((definition["source"], definition["rights"])).encode()).hexdigest()[:16]
 
 
 async def test_every_function_has_a_file_that_says_what_the_database_has(owner: asyncpg.Connection) -> None:

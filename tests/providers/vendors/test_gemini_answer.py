@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.providers.vendors.builders import Heard, an_order, events_in, metered, told_by
+from tollkeeper.core.chat import CHOICES_MOST
 from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.prices import Usage
 from tollkeeper.providers.vendors.chat_answer import Heading
@@ -289,3 +290,8 @@ async def test_nothing_is_told_of_what_comes_after_an_event_that_cannot_be_read(
     told = await told_by(Gemini(), [b"".join(events), b"".join(events)], an_order(stream=True))
     assert [b"Hi" in told, b"unreadable" in told, b"more" in told] == [True, True, False]
     assert told.count(b"unreadable") == 1
+
+
+def test_no_more_choices_are_told_than_anybody_can_have_asked_for() -> None:
+    candidates = [a_candidate({"text": "Hi"}, index=index, finishReason="STOP") for index in range(2 * CHOICES_MOST)]
+    assert len(whole(an_answer(*candidates))["choices"]) == CHOICES_MOST
