@@ -7,19 +7,20 @@ from tests.chat import chat
 from tests.client import Answer, ask
 from tests.conftest import PROVIDER_KEY
 from tests.customers import ACTOR, Customers, a_model_id
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.multipart_form import content_type, written
+from tollkeeper.core.calls.multipart_form import FormFile, content_type, written, written_with_files
+from tollkeeper.core.catalog.models import Kind
 from tollkeeper.ports import NewModel, NewPrice
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
 
 USD = "10"
-UNTOUCHED = {"remained_cash": 10.0, "used_cash": 0.0, "currency": "USD"}
+UNTOUCHED = {"remained_cash": 10.0, "used_cash": 0.0, "held_cash": 0.0, "currency": "USD"}
 REFUSALS = {"unsupported_parameter", "invalid_parameter"}
 BOUNDARY = "a-boundary-of-this-test"
 # A hundredth of a second of silence.
 SOUND = b"RIFF\xc4\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0\x80>\0\0\2\0\x10\0data\xa0\0\0\0" + b"\0" * 160
+PICTURE = bytearray(b"\x89PNG\r\n\x1a\n" + bytes(64))
 
 
 class Attacker:
@@ -36,6 +37,25 @@ class Attacker:
 
     def image(self, **fields: Any) -> Answer:
         return self._post("/v1/images/generations", Kind.IMAGE, {"prompt": "A cat", **fields})
+
+    def edit(self, **fields: Any) -> Answer:
+        form = [
+            ("model", self.models[Kind.IMAGE]),
+            ("prompt", "A cat"),
+            *((name, str(fields[name])) for name in fields),
+        ]
+        body = b"".join(written_with_files(form, [FormFile("image", "a.png", "image/png", PICTURE)], BOUNDARY))
+        return self._send_form("/v1/images/edits", body)
+
+    def embedding(self, **fields: Any) -> Answer:
+        return self._post("/v1/embeddings", Kind.EMBEDDING, {"input": "Hi", **fields})
+
+    def response(self, **fields: Any) -> Answer:
+        return self._post("/v1/responses", Kind.CHAT, {"input": "Hi", **fields})
+
+    def message(self, **fields: Any) -> Answer:
+        said = [{"role": "user", "content": "Hi"}]
+        return self._post("/v1/messages", Kind.CHAT, {"max_tokens": 50, "messages": said, **fields})
 
     def speech(self, **fields: Any) -> Answer:
         return self._post("/v1/audio/speech", Kind.SPEECH, {"input": "Hi", "voice": "alloy", **fields})
@@ -68,13 +88,15 @@ class Attacker:
 
     def _upload(self, path: str, fields: dict[str, Any]) -> Answer:
         form = [("model", self.models[Kind.TRANSCRIPTION]), *((name, str(value)) for name, value in fields.items())]
-        body = b"".join(written(form, SOUND, "a.wav", "audio/wav", BOUNDARY))
+        return self._send_form(path, b"".join(written(form, SOUND, "a.wav", "audio/wav", BOUNDARY)))
+
+    def _send_form(self, path: str, body: bytes) -> Answer:
         headers = {"Content-Type": content_type(BOUNDARY)}
         return ask(self.node, path, method="POST", key=self.key, headers=headers, body=body)
 
 
 async def an_attacker(node: Node, townsfolk: Customers, simulator: Simulator) -> Attacker:
-    models = {kind: a_model_id() for kind in (Kind.CHAT, Kind.SPEECH, Kind.TRANSCRIPTION, Kind.IMAGE)}
+    models = {kind: a_model_id() for kind in (Kind.CHAT, Kind.SPEECH, Kind.TRANSCRIPTION, Kind.EMBEDDING, Kind.IMAGE)}
     for kind, model_id in models.items():
         price = NewPrice(model=Decimal(1), variant="1024x1024" if kind is Kind.IMAGE else "")
         await townsfolk.desk.catalog.add_model(NewModel(id=model_id, kind=kind, price=price), actor=ACTOR)

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from tests.client import Answer, ask
-from tollkeeper.core.receipt import Receipt
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.core.usage.receipt import Receipt
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
 from tools.services.process import wait_until_async
 
@@ -64,16 +64,23 @@ async def receipt_of(receipts: SqlReceipts, answer: Answer | str) -> Receipt:
 
 
 @contextmanager
-def listening(node: Node, key: str, body: Mapping[str, object], host: str = "localhost") -> Iterator[socket.socket]:
+def listening(
+    node: Node, key: str, body: Mapping[str, object], host: str = "localhost", *, path: str = PATH
+) -> Iterator[socket.socket]:
     """A call sent over a raw socket, whose answer is read as far as the test likes. Leaving the block hangs up."""
     sent = json.dumps(body).encode()
     head = (
-        f"POST {PATH} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(sent)}\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", node.port), timeout=30) as connection:
         connection.sendall(head.encode() + sent)
         yield connection
+
+
+def request_id_in(answer: bytes) -> str:
+    """Of an answer as it came over the socket."""
+    return answer.decode("latin-1").lower().partition("x-request-id: ")[2].split()[0]
 
 
 def read_until(connection: socket.socket, wanted: bytes) -> bytes:

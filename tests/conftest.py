@@ -17,9 +17,9 @@ from tests.customers import Customers
 from tests.quick import Quick
 from tollkeeper.app import office, opened
 from tollkeeper.settings import Settings, load
-from tollkeeper.storage.database import Database, Part
-from tollkeeper.storage.receipts import SqlReceipts
-from tollkeeper.storage.schema import migrate
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.schema import migrate
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.accounts import add_accounts, without_limits
 from tools.node import Node, own_deployment
 from tools.services import Postgres, Redis
@@ -81,6 +81,12 @@ class Stores:
         await self.admin(f'create database "{name}" template "{self._template}"')
         return self.url_of(name)
 
+    async def drop(self, url: str) -> None:
+        """What was not written to the disk yet never is; so tests do not wait for those that are over."""
+        name = url.rpartition("/")[2]
+        await self.admin(f'drop database if exists "{name}" with (force)')
+        self._made.remove(name)
+
     async def drop_all(self) -> None:
         """Leave a server that is not ours as it was."""
         for name in self._made:
@@ -117,15 +123,17 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.fixture
-async def settings(stores: Stores) -> Settings:
+async def settings(stores: Stores) -> AsyncIterator[Settings]:
     """Settings for a database of the test's own."""
-    return load(await variables(stores))
+    found = load(await variables(stores))
+    yield found
+    await stores.drop(found.database_url)
 
 
 @pytest.fixture
 async def database(settings: Settings) -> AsyncIterator[Database]:
     """The test's own database, as the gateway sees it."""
-    opened = Database(settings.database_url, Part.GATEWAY, connections=4, patience_seconds=4)
+    opened = Database(settings.database_url, DatabaseRole.GATEWAY, connections=4, patience_seconds=4)
     await opened.open()
     yield opened
     await opened.close()
@@ -186,7 +194,7 @@ def hasty_node(town: tuple[dict[str, str], Customers]) -> Iterator[Node]:
 
 @pytest.fixture(scope="session")
 async def receipts(town: tuple[dict[str, str], Customers]) -> AsyncIterator[SqlReceipts]:
-    async with opened(load(town[0]), Part.CONSOLE) as database:
+    async with opened(load(town[0]), DatabaseRole.CONSOLE) as database:
         yield SqlReceipts(database)
 
 

@@ -8,13 +8,13 @@ import msgspec
 
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import Office
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.money import quota_from_usd
-from tollkeeper.core.quote import TokenLimits
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.amounts import quota_from_usd
+from tollkeeper.core.money.quote import TokenCaps
 from tollkeeper.ports import Credit, NewModel, NewPrice
 
 ACTOR = "test"
-USUAL_LIMITS = TokenLimits()
+USUAL_LIMITS = TokenCaps()
 USUAL_PRICE = NewPrice(model=Decimal(1))
 # An output token costs as much as four of input.
 DEAR_OUTPUT = NewPrice(model=Decimal(1), completion=Decimal(4))
@@ -82,12 +82,12 @@ class Customers:
         *,
         only_groups: list[str] | None = None,
         kind: Kind = Kind.CHAT,
-        limits: TokenLimits = USUAL_LIMITS,
+        limits: TokenCaps = USUAL_LIMITS,
         price: NewPrice = USUAL_PRICE,
         model_id: str | None = None,
     ) -> str:
         model_id = model_id or a_model_id()
         await self.desk.catalog.add_model(
-            NewModel(id=model_id, kind=kind, price=price, limits=limits, only_groups=only_groups), actor=ACTOR
+            NewModel(id=model_id, kind=kind, price=price, token_caps=limits, only_groups=only_groups), actor=ACTOR
         )
         return model_id

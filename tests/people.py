@@ -14,20 +14,20 @@ import pyotp
 from argon2 import PasswordHasher
 
 from tests.mailbox import SENDER, Mailbox
-from tollkeeper.accounts.front_desk import FrontDesk, Visitor
-from tollkeeper.accounts.second_factor import confirm_second_factor, propose_second_factor
-from tollkeeper.accounts.sessions import session_setting_up
-from tollkeeper.accounts.sign_in import Credentials, SignedIn, sign_in
-from tollkeeper.accounts.sign_up import SignUpWish, request_sign_up, verify_sign_up
-from tollkeeper.accounts.staff import set_role
+from tollkeeper.accounts.people.front_desk import FrontDesk, RequestOrigin
+from tollkeeper.accounts.people.second_factor import confirm_second_factor, propose_second_factor
+from tollkeeper.accounts.people.sessions import session_setting_up
+from tollkeeper.accounts.people.sign_in import Credentials, SignedIn, sign_in
+from tollkeeper.accounts.people.sign_up import SignUpWish, request_sign_up, verify_sign_up
+from tollkeeper.accounts.people.staff import set_role
 from tollkeeper.app import office, opened
-from tollkeeper.core.logins import Actor, Role
+from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.jobs.send_mail import Postman
+from tollkeeper.mail.smtp import SmtpMailer, route_of
 from tollkeeper.settings import Settings
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.mailer import SmtpMailer, route_of
-from tollkeeper.storage.outbox import SqlOutbox
-from tollkeeper.storage.password_hashes import Argon2Hashes
+from tollkeeper.storage.people.outbox import SqlOutbox
+from tollkeeper.storage.people.password_hashes import Argon2Hashes
+from tollkeeper.storage.postgres.database import DatabaseRole
 
 PASSWORD = "correct horse battery"
 # Of argon2id too, but for tests that have many passwords.
@@ -82,7 +82,7 @@ class People:
     async def sign_up(self, email: str, *, gift_code: str = "") -> None:
         """As far as the mail."""
         wish = SignUpWish(email=email, name="A person", gift_code=gift_code)
-        await request_sign_up(self.desk, wish, Visitor())
+        await request_sign_up(self.desk, wish, RequestOrigin())
         await self.postman.round()
 
     async def a_person(self, *, role: Role = Role.CUSTOMER, password: str = PASSWORD, gift_code: str = "") -> Person:
@@ -95,7 +95,7 @@ class People:
 
     async def sign_in(self, person: Person, *, code: str = "", password: str | None = None, ip: str = "") -> SignedIn:
         given = Credentials(email=person.email, password=password or person.password, code=code)
-        return await sign_in(self.desk, given, Visitor(ip=ip, agent="a test"))
+        return await sign_in(self.desk, given, RequestOrigin(ip=ip, agent="a test"))
 
     async def enrol(self, person: Person) -> Enrolled:
         """Give somebody a second factor."""
@@ -108,7 +108,7 @@ class People:
 
 @asynccontextmanager
 async def people_of(settings: Settings, mailbox: Mailbox) -> AsyncIterator[People]:
-    async with office(settings) as desk, opened(settings, Part.WORKER) as database:
+    async with office(settings) as desk, opened(settings, DatabaseRole.WORKER) as database:
         mailer = SmtpMailer(route_of(f"smtp://127.0.0.1:{mailbox.port}"), sender=SENDER)
         postman = Postman(SqlOutbox(database, secrets.choice), mailer, console_url=CONSOLE_URL)
         front_desk = msgspec.structs.replace(desk.front_desk, hashes=Argon2Hashes(QUICK))

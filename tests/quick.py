@@ -22,10 +22,10 @@ STARTING = frozenset({"stores", "sim", "locked_sim", "hostile_sim", "bans"})
 UNREAD = (
     "journeys",
     "attacks",
-    "demo/test_anthropic.py",
-    "demo/test_gemini.py",
-    "demo/media/test_faults.py",
-    "storage/test_usage_cleaning.py",
+    "simulator/test_anthropic.py",
+    "simulator/test_gemini.py",
+    "simulator/media/test_faults.py",
+    "storage/usage/test_cleaning.py",
 )
 EXAMPLES_MOST = 20
 # Where Hypothesis keeps what `@settings` says.

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tollkeeper.settings import BadSettings, Secret, keys_by_version, load
+from tollkeeper.settings import BadSettings, Secret, headers_in, keys_by_version, load
 from tools.node import fresh_secrets
 
 NEEDED = {
@@ -38,12 +38,23 @@ def test_lists_are_written_with_commas() -> None:
         ("DATABASE_URL", "mysql://x", "must begin with postgresql://"),
         ("REDIS_URL", "b:1", "must begin with redis://"),
         ("PEPPERS", "secret", "VERSION:BASE64"),
+        ("OTEL_ENDPOINT", "collector:4318", "TOLLKEEPER_OTEL_ENDPOINT"),
+        ("OTEL_ENDPOINT", "http://me:secret@collector:4318", "TOLLKEEPER_OTEL_ENDPOINT"),
+        ("OTEL_HEADERS", "a=b,secret", "item 2 does not read name=value"),
+        ("OTEL_HEADERS", "a=b%0d%0ac: d", "item 1 does not read name=value"),
+        ("OTEL_SAMPLE_RATIO", "1.5", "<= 1"),
         ("PEPPERS", "0:" + "A" * 44, "VERSION:BASE64"),
         ("PEPPERS", "1:***", "not base64"),
         ("PEPPERS", "1:c2hvcnQ=", "at least 32"),
         ("ENVELOPE_KEYS", "1:" + "QUJD" * 11, "exactly 32"),
         ("CONFIG", "/nowhere/tollkeeper.toml", "cannot be read"),
         ("PEPPERS", f"1:{'A' * 43}=,1:{'B' * 43}=", "twice"),
+        ("PEPPERS", f"mark:{'A' * 43}=", "VERSION:BASE64"),
+        ("PEPPERS", f"mark:c2hvcnQ=,1:{'A' * 43}=", "the mark has 5 bytes"),
+        ("PEPPERS", f"mark:***,1:{'A' * 43}=", "the mark is not base64"),
+        ("PEPPERS", f"mark:{'A' * 43}=,mark:{'A' * 43}=,1:{'A' * 43}=", "twice"),
+        ("PEPPER_IN_USE", "2", "version 2 is not listed in TOLLKEEPER_PEPPERS"),
+        ("ENVELOPE_KEY_IN_USE", "7", "version 7 is not listed in TOLLKEEPER_ENVELOPE_KEYS"),
         ("REDIS_URL", "redis://host:port/0", "port is not a number"),
         ("REDIS_URL", "redis+cluster://one:1,two", "must read host:port"),
         ("REDIS_URL", "redis+sentinel://one:1,two:2", "name the service"),
@@ -130,3 +141,11 @@ def test_journals_of_earlier_versions_are_looked_for_where_those_kept_them() -> 
     assert former.parent == Path("/var/tmp/tollkeeper")  # noqa: S108 (where it was)
     kept = load(NEEDED | {"TOLLKEEPER_JOURNAL_FOLDER": "/var/tmp/tollkeeper"})  # noqa: S108 (where it was)
     assert kept.former_journal is None
+
+
+def test_headers_for_the_collector_are_written_as_opentelemetry_writes_them() -> None:
+    assert headers_in("Authorization=Basic%20YTpi, x-scope=tenant one,") == {
+        "authorization": "Basic YTpi",
+        "x-scope": "tenant one",
+    }
+    assert headers_in("") == {}

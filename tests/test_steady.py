@@ -1,15 +1,16 @@
 """Time limits of what every call goes through: as `asyncio.timeout` keeps them."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from tollkeeper.steady import Within
+from tollkeeper.steady import Timeout, in_a_thread_of_its_own
 
 Limit = Callable[[float], AbstractAsyncContextManager[object]]
-LIMITS: tuple[Limit, ...] = (Within, asyncio.timeout)
+LIMITS: tuple[Limit, ...] = (Timeout, asyncio.timeout)
 NAMES = ("ours", "theirs")
 
 
@@ -42,7 +43,7 @@ async def test_who_is_in_time_hears_nothing(limit: Limit) -> None:
 async def test_more_time_may_be_given_when_it_is_over() -> None:
     given = [0.01, 0.01, 0.0]
     with pytest.raises(TimeoutError):
-        async with Within(0.01, lambda: given.pop(0)):
+        async with Timeout(0.01, lambda: given.pop(0)):
             await for_ever()
     assert not given
     assert cancellations() == 0
@@ -100,3 +101,24 @@ async def test_a_task_that_was_cancelled_before_can_still_be_timed(limit: Limit)
     await asyncio.sleep(0)
     working.cancel()
     assert await working == "cleaned up"
+
+
+async def test_a_thread_of_its_own_makes_something_or_fails() -> None:
+    assert await in_a_thread_of_its_own(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        await in_a_thread_of_its_own(lambda: 1 // 0)
+
+
+async def test_a_thread_that_nobody_waits_for_any_more_disturbs_nobody() -> None:
+    go_on, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        go_on.wait()
+        done.set()
+
+    waiting = in_a_thread_of_its_own(work)
+    waiting.cancel()
+    go_on.set()
+    await asyncio.to_thread(done.wait)
+    await asyncio.sleep(0.01)
+    assert waiting.cancelled()

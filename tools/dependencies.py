@@ -39,8 +39,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     runtime: Mapping[str, Why]
     demo: Mapping[str, Why]
+    otel: Mapping[str, Why]
     dev: Mapping[str, Why]
     licences: Mapping[str, str]
+    # Libraries of others inside a package's wheels, and their licences.
+    bundled: Mapping[str, Mapping[str, str]]
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -49,6 +52,7 @@ class Declared(msgspec.Struct, frozen=True):
     runtime: Sequence[str]
     extras: Sequence[str]
     demo: Sequence[str]
+    otel: Sequence[str]
     dev: Sequence[str]
 
 
@@ -63,6 +67,7 @@ def declared() -> Declared:
         runtime=_names(runtime),
         extras=[extra for line in runtime for found in _EXTRAS.findall(line) for extra in found.split(",")],
         demo=_names(asked["project"]["optional-dependencies"]["demo"]),
+        otel=_names(asked["project"]["optional-dependencies"]["otel"]),
         dev=_names(asked["dependency-groups"]["dev"]),
     )
 
@@ -95,6 +100,14 @@ def dependencies_page() -> Iterator[str]:
             parents = ", ".join(f"`{name}`" for name in package.via)
             when = f" (where {package.when})" if package.when else ""
             yield f"| `{package.name}` | {package.version}{when} | {why.licences[package.name]} | {parents} |"
+    yield "\n## With the extra `otel`\n"
+    yield "For an [OpenTelemetry collector](../guides/tracing.md), at the versions of `requirements/otel.txt`; not"
+    yield "in the SBOM.\n"
+    yield "| package | version | licence | what it is for, or its parent |\n|---|---|---|---|"
+    for package in locked("otel"):
+        asked = why.otel.get(package.name)
+        reason = ", ".join(f"`{name}`" for name in package.via) if asked is None else asked.is_for
+        yield f"| `{package.name}` | {package.version} | {why.licences[package.name]} | {reason} |"
     yield "\n## Not part of the service\n"
     yield "For `tollkeeper demo model`, tests and tools.\n"
     yield "| package | licence | what it is for |\n|---|---|---|"

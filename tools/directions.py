@@ -5,14 +5,19 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from tollkeeper.demo.directions import Directions
-from tollkeeper.demo.hostile.directions import Hostile
-from tollkeeper.demo.hostile.forms import ALL
-from tollkeeper.demo.hostile.wording import FORMS
+from tollkeeper_simulator.directions import Directions
+from tollkeeper_simulator.hostile.directions import Hostile
+from tollkeeper_simulator.hostile.forms import ALL
+from tollkeeper_simulator.hostile.wording import FORMS
 
 # What the places of a form are called at each vendor.
 VENDORS = {
-    "openai": {"message": "in the message or delta", "choice": "in the choice", "top": "beside the choices"},
+    "openai": {
+        "message": "in the message or delta",
+        "choice": "in the choice",
+        "top": "beside the choices",
+        "alone": "the whole, without choices",
+    },
     "anthropic": {"message": "a content block"},
     "gemini": {"message": "a part"},
 }
@@ -24,6 +29,11 @@ INTRODUCTION = """# Directions of the demo provider
 the input of speech: `[[tokens=200 chunk_ms=5]]`. A value with spaces stands in double quotes. Several blocks add up,
 and the later wins. A block with `only=NAME` is for the provider of that `--name` alone. `*_at=K` means after K content
 chunks; 0 is before any event.
+
+Without any it says plain words. It calls a tool where the caller insists on one (`tool_choice` is `required`, or names
+it) or writes "call the tool". What it calls it with, and what it says where `response_format` has a schema, fits that
+schema and means nothing; `pattern` is not kept to. Its speech is silence, which can be played and transcribed as mp3
+and wav. `tollkeeper demo` runs one behind a whole gateway ([start](../guides/start.md)).
 """
 HOSTILE_INTRODUCTION = """
 ## Of a malicious provider

@@ -1,20 +1,20 @@
 """Begin a migration: `python -m tools.migration NAME --about "What it changes." [FUNCTION …]`.
 
-A function is changed in its file in `storage/functions`. A migration that installs it carries a copy of the whole text,
-so that it never changes when the file does.
+A function is changed in its file in `storage/postgres/functions`. A migration that installs it carries a copy of the
+whole text, so that it never changes when the file does.
 """
 
 import argparse
 import re
 from pathlib import Path
 
-from tollkeeper.storage import schema
+from tollkeeper.storage.postgres import schema
 
-FUNCTIONS = Path(schema.__file__).parent / "functions"
+FUNCTIONS = schema.FUNCTIONS
 VERSIONS = schema.MIGRATIONS / "versions"
 PYTHON = '''"""{about}"""
 
-from tollkeeper.storage.migrations.script import run_sql_beside
+from tollkeeper.storage.postgres.migrations.script import run_sql_beside
 
 revision = "{revision}"
 down_revision = "{before}"
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("name", help="a few words, in small letters, with underscores")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="those that it installs anew")
     parser.add_argument("--about", required=True, help="what it changes, in a sentence")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     if not re.fullmatch("[a-z][a-z0-9_]*", asked.name):
         parser.error(f"the name is written in small letters, with underscores: {asked.name}")
     if unknown := [name for name in asked.functions if not (FUNCTIONS / f"{name}.sql").exists()]:

@@ -1,6 +1,6 @@
 """A gateway node as a real process, for tests, proofs and the demo."""
 
-import base64
+import contextlib
 import json
 import os
 import signal
@@ -9,24 +9,23 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
-from tools.services.orphans import Watch
+from tollkeeper.demo import environment
+from tollkeeper.demo.environment import clean_environment
+from tollkeeper.demo.servers.orphans import Watch
 from tools.services.process import free_port, wait_until
+
+# Those of others that are imported from here.
+__all__ = ["Node", "children", "clean_environment", "command", "fresh_secrets", "jobs", "own_deployment", "tollkeeper"]
 
 
 def fresh_secrets() -> dict[str, str]:
     """Settings that no other deployment has."""
-    return {
-        "TOLLKEEPER_PEPPERS": "1:" + base64.b64encode(os.urandom(32)).decode(),
-        "TOLLKEEPER_ENVELOPE_KEYS": "1:" + base64.b64encode(os.urandom(32)).decode(),
-        # What its processes occupy is read from outside, by the same user.
-        "TOLLKEEPER_INSPECTABLE": "true",
-        # Their providers are on this machine.
-        "TOLLKEEPER_PRIVATE_PROVIDERS": "true",
-    }
+    # What its processes occupy is read from outside, by the same user.
+    return environment.fresh_secrets() | {"TOLLKEEPER_INSPECTABLE": "true"}
 
 
 def own_deployment() -> dict[str, str]:
@@ -56,9 +55,28 @@ def tollkeeper(settings: Mapping[str, str], *arguments: str, stdin: str = "") ->
     )
 
 
-def clean_environment() -> dict[str, str]:
-    """This process's environment without any setting of Tollkeeper's."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("TOLLKEEPER_")}
+def command(settings: Mapping[str, str], *arguments: str, stdin: str = "") -> str:
+    """What one command of the product says. Raise SystemExit with its words where it fails."""
+    done = tollkeeper(settings, *arguments, stdin=stdin)
+    if done.returncode:
+        raise SystemExit(f"tollkeeper {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def jobs(settings: Mapping[str, str], node: "Node") -> Iterator[None]:
+    """`tollkeeper work` beside the node."""
+    with node.log.open("ab") as log:
+        working = subprocess.Popen(
+            [sys.executable, "-m", "tollkeeper", "work"], env=clean_environment() | dict(settings), stderr=log
+        )
+    # It has no files of its own.
+    watch = Watch(working, signal.SIGTERM, node.log.with_suffix(".work"))
+    try:
+        yield
+    finally:
+        watch.clear_up()
+        working.wait()
 
 
 class Node:
@@ -68,7 +86,9 @@ class Node:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.port = int(settings.get("TOLLKEEPER_PORT") or free_port())
-        self.settings = dict(settings) | {"TOLLKEEPER_PORT": str(self.port)}
+        # No balancer has to notice that it stops, unless a test is about that.
+        at_once = {"TOLLKEEPER_LAME_DUCK_SECONDS": "0"}
+        self.settings = at_once | dict(settings) | {"TOLLKEEPER_PORT": str(self.port)}
         self.base = f"http://127.0.0.1:{self.port}"
         descriptor, path = tempfile.mkstemp(prefix="tollkeeper-node-")
         os.close(descriptor)
@@ -82,10 +102,10 @@ class Node:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self.log.unlink(missing_ok=True)
+        if self._watch is not None:
+            self._watch.clear_up()
 
     def start(self, *, until_ready: bool = True) -> None:
-        self._end_watch()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tollkeeper", self.command],
@@ -93,7 +113,7 @@ class Node:
                 stdout=log,
                 stderr=log,
             )
-        self._watch = Watch(self.process, signal.SIGTERM, self.log)
+        self._watch = Watch(self.process, signal.SIGTERM, self.log, after=self._watch)
         wait_until(lambda: self.status("/readyz" if until_ready else "/livez") == 200, self._check_alive)
 
     def stop(self) -> None:
@@ -102,9 +122,18 @@ class Node:
             try:
                 self.process.wait(20)
             except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        self._end_watch()
+                self.kill()
+
+    def kill(self) -> None:
+        """Without a word, and everything it began: workers outlive a main process that is killed alone."""
+        if self.process is not None and self.process.poll() is None:
+            # So that it begins no others meanwhile.
+            self.process.send_signal(signal.SIGSTOP)
+            for child in children(self.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
 
     def status(self, path: str, headers: Mapping[str, str] | None = None) -> int:
         """The status that a GET gets; 0 where nobody answers."""
@@ -129,11 +158,6 @@ class Node:
         assert self.process is not None
         pids = [self.process.pid, *children(self.process.pid)]
         return sum(_pss_bytes(pid) for pid in pids)
-
-    def _end_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.end()
-            self._watch = None
 
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:

@@ -1,8 +1,9 @@
-"""Write the reference pages that are generated from the code: settings, errors, parameters, directions, and more.
+"""Write the pages that are generated: settings, errors, parameters and more, and the index of the decisions.
 
 `python -m tools.reference` writes them; with `--check` it only complains where one is out of date.
 """
 
+import html
 import inspect
 import subprocess
 import sys
@@ -11,13 +12,24 @@ from pathlib import Path
 
 import msgspec
 
-from tollkeeper.core.errors import GatewayError
+from tollkeeper.cli.exit_codes import MEANINGS
+from tollkeeper.core.dialects.responses.form import ENCRYPTED, LEFT_OUT, PASSING, REFUSED
 from tollkeeper.edge.routes import ROUTES
-from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, FIELDS, Form
-from tollkeeper.providers.vendors.media_fields import AUDIO_FIELDS, IMAGE_FIELDS, SPEECH_FIELDS
+from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, FIELDS, WireFormat
+from tollkeeper.providers.vendors.media_fields import (
+    AUDIO_FIELDS,
+    EMBEDDING_FIELDS,
+    IMAGE_EDIT_FIELDS,
+    IMAGE_FIELDS,
+    SPEECH_FIELDS,
+)
 from tollkeeper.settings import FILE_VARIABLE, PREFIX, Settings, description
 from tools.dependencies import dependencies_page
 from tools.directions import directions_page
+from tools.metrics_page import metrics_page
+from tools.openapi.document import openapi_document
+from tools.records import records_page
+from tools.refusals import refusals
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 
@@ -37,7 +49,7 @@ def errors_page() -> Iterator[str]:
     yield 'Every refusal on `/v1` and `/v2` has the body `{"error": {"message", "type", "param", "code"}}` and an'
     yield '`x-request-id` header. The deprecated endpoints say `{"Status": 0, "Error": message}` instead.\n'
     yield "| status | code | type | what it says |\n|---|---|---|---|"
-    for refusal in sorted(_leaves(GatewayError), key=lambda refusal: (refusal.status, refusal.code)):
+    for refusal in refusals():
         told = " ".join(inspect.cleandoc(refusal.__doc__ or "").split())
         yield f"| {refusal.status} | `{refusal.code}` | `{refusal.type}` | {told} |"
 
@@ -61,7 +73,7 @@ def parameters_page() -> Iterator[str]:
     yield "column.\n"
     yield "| parameter | openai, azure | anthropic | gemini | asks for nothing |\n|---|---|---|---|---|"
     for name, field in FIELDS.items():
-        treatments = (field.in_form(form) for form in Form)
+        treatments = (field.in_form(form) for form in WireFormat)
         told = " | ".join(f"{treatment.verdict}{treatment.note and ': '}{treatment.note}" for treatment in treatments)
         idle = ", ".join(f"`{msgspec.json.encode(value).decode()}`" for value in field.idle)
         yield f"| `{name}` | {told} | {idle} |"
@@ -73,16 +85,50 @@ def parameters_page() -> Iterator[str]:
     yield f"{', '.join(f'`{name}`' for name in sorted(CAN_BE_SPARED))}."
     yield "Of any other parameter, calls that have it go to another account or are refused; `max_tokens` and"
     yield "`max_completion_tokens` stand in for each other.\n"
-    yield "# Parameters of images, speech and transcripts\n"
+    yield from _of_responses()
+    yield "# Parameters of images, speech, transcripts and embeddings\n"
     yield "All others are refused.\n"
-    for kind, names in (("Images", IMAGE_FIELDS), ("Speech", SPEECH_FIELDS), ("Transcripts", AUDIO_FIELDS)):
+    for kind, names in (
+        ("Images", IMAGE_FIELDS),
+        ("Edited images", IMAGE_EDIT_FIELDS),
+        ("Speech", SPEECH_FIELDS),
+        ("Transcripts", AUDIO_FIELDS),
+        ("Embeddings", EMBEDDING_FIELDS),
+    ):
         yield f"* {kind}: {', '.join(f'`{name}`' for name in names)}"
 
 
+def _of_responses() -> Iterator[str]:
+    yield "# Parameters of responses\n"
+    yield f"Passed on, or translated: {', '.join(f'`{name}`' for name in sorted(PASSING | {'tools'}))}."
+    yield f"Left out: {', '.join(f'`{name}`' for name in sorted(LEFT_OUT))}; `store` is always false."
+    yield f"Of `include` there is `{ENCRYPTED}`. All others are refused:\n"
+    yield "| parameter | why | asks for nothing |\n|---|---|---|"
+    for name, (idle, because) in REFUSED.items():
+        yield f"| `{name}` | {because} | {', '.join(f'`{msgspec.json.encode(value).decode()}`' for value in idle)} |"
+    yield ""
+
+
 def commands_page() -> Iterator[str]:
-    """Typer's own account of the commands."""
+    """Typer's own account of the commands, and what holds for all of them."""
     command = [sys.executable, "-m", "typer", "tollkeeper.cli", "utils", "docs", "--name", "tollkeeper"]
-    yield subprocess.run([*command, "--title", "Commands"], check=True, capture_output=True, text=True).stdout
+    told = subprocess.run([*command, "--title", "Commands"], check=True, capture_output=True, text=True).stdout
+    # Typer writes for HTML; an apostrophe needs no escape in Markdown, nor does anything within code.
+    yield html.unescape(told).rstrip() + "\n"
+    yield "# For every command\n"
+    yield "## Exit codes\n"
+    yield "| code | means |\n|---|---|"
+    yield from (f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
+    yield "\n## Lists, pipes and programs\n"
+    yield "On a terminal a list is a table; where its columns do not fit beside each other, each row is a block with a"
+    yield "line for each column. In a pipe a row is a line with tabs between its cells, and the first line has their"
+    yield "names. Nothing is ever cut. Whatever shows something has `--json`: one document, with the rows of a list in"
+    yield "`data`. Names of fields do not change. Amounts are integers, `…_micro_quota` (of cash: `…_micro_usd`), with"
+    yield "text in USD beside them, `…_usd`; times are ISO 8601 in UTC. Complaints, and the progress of long work,"
+    yield "go to standard error.\n"
+    yield "## Completion\n"
+    yield "`tollkeeper --install-completion` teaches your shell (bash, zsh, fish) to complete commands and options;"
+    yield "open a new one afterwards. `tollkeeper --show-completion` prints what it would add, for packagers."
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
@@ -90,35 +136,34 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "errors.md": errors_page,
     "endpoints.md": routes_page,
     "parameters.md": parameters_page,
+    "openapi.json": openapi_document,
     "commands.md": commands_page,
     "directions.md": directions_page,
+    "metrics.md": metrics_page,
     "dependencies.md": dependencies_page,
+    "../decisions/README.md": records_page,
 }
 
 
+def stale_pages() -> dict[str, str]:
+    """The pages that are not what the code says, with what they should be."""
+    texts = {name: "\n".join(page()).rstrip() + "\n" for name, page in PAGES.items()}
+    return {name: text for name, text in texts.items() if _read(FOLDER / name) != text}
+
+
 def main() -> int:
-    check = "--check" in sys.argv
-    stale = []
-    for name, page in PAGES.items():
-        text = "\n".join(page()).rstrip() + "\n"
-        file = FOLDER / name
-        if file.exists() and file.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(name)
-        if not check:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-    if stale and check:
+    stale = stale_pages()
+    if stale and "--check" in sys.argv:
         print(f"Out of date: {', '.join(stale)}. Run 'make docs'.", file=sys.stderr)
         return 1
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in stale.items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
     return 0
 
 
-def _leaves(of: type[GatewayError]) -> Iterator[type[GatewayError]]:
-    for below in of.__subclasses__():
-        yield from _leaves(below)
-    if not of.__subclasses__():
-        yield of
+def _read(file: Path) -> str | None:
+    return file.read_text(encoding="utf-8") if file.exists() else None
 
 
 def _shown(default: object) -> str:

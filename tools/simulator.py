@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +12,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
+from tollkeeper.demo.servers.orphans import Watch
 from tools.node import clean_environment
-from tools.services.orphans import Watch
 from tools.services.process import wait_until
 
 READY = "demo provider listens on "
@@ -45,7 +44,8 @@ class Simulator:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._watch is not None:
+            self._watch.clear_up()
 
     def start(self) -> None:
         """Start, or start again on the same port; the truth goes on in the same file."""
@@ -59,7 +59,7 @@ class Simulator:
                 stdout=log,
                 stderr=log,
             )
-        self._watch = Watch(self.process, signal.SIGTERM, self.folder)
+        self._watch = Watch(self.process, signal.SIGTERM, self.folder, after=self._watch)
         wait_until(lambda: READY in self.log.read_text() and self.log.read_text().endswith("\n"), self._check_alive)
         self.base = self.log.read_text().partition(READY)[2].split()[0]
         self.port = int(self.base.rpartition(":")[2].partition("/")[0])
@@ -116,9 +116,6 @@ class Simulator:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        if self._watch is not None:
-            self._watch.end()
-            self._watch = None
 
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:

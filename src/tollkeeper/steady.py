@@ -1,24 +1,28 @@
-"""Work that must go on: what fails is told, by kind and place or in its own words, and tried again at its next turn."""
+"""Loops that must go on: a failed step is logged, by kind and place or in its own words, and repeated next time."""
 
 import asyncio
+import contextlib
 import logging
+import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from tollkeeper.core.errors import ForOperators, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
+WorkDone = TypeVar("WorkDone")
 
-async def survive(name: str, step: Callable[[], Awaitable[object]]) -> bool:
-    """Run one step; whether it succeeded. Nothing but cancellation ends the work that calls this again and again."""
+
+async def run_and_log(name: str, step: Callable[[], Awaitable[object]]) -> bool:
+    """Run one step, log its failure, return whether it succeeded. Only a cancellation ends the loop that calls this."""
     return (await tried(name, step))[0]
 
 
 async def tried(name: str, step: Callable[[], Awaitable[object]]) -> tuple[bool, object]:
-    """Likewise; and what the step returned or, in words, why it failed."""
+    """Run one step as `run_and_log` does; and what it returned or, in words, why it failed."""
     try:
         return True, await step()
     except StoreUnavailable:
@@ -30,7 +34,7 @@ async def tried(name: str, step: Callable[[], Awaitable[object]]) -> tuple[bool,
         return False, told
 
 
-async def happens(event: asyncio.Event, within_seconds: float) -> bool:
+async def wait_for_event(event: asyncio.Event, within_seconds: float) -> bool:
     """Wait for an event, but not longer. (Unlike `wait_for` of Python 3.11, this never swallows a cancellation.)"""
     try:
         async with asyncio.timeout(within_seconds):
@@ -40,14 +44,14 @@ async def happens(event: asyncio.Event, within_seconds: float) -> bool:
     return True
 
 
-class Within:
-    """Raises TimeoutError after so many seconds in the block: what `asyncio.timeout` does, at a third of its cost, for
-    what every call goes through."""
+class Timeout:
+    """Raises TimeoutError after so many seconds in the block, like `asyncio.timeout`, at a third of its cost: every
+    call passes such blocks."""
 
     __slots__ = ("_cancelled_before", "_expired", "_more", "_task", "_timer")
 
     def __init__(self, seconds: float, more: Callable[[], float] = lambda: 0.0) -> None:
-        """`more` is asked when they are over, and says how many there are still."""
+        """`more` is called when the time is over; it returns how many seconds to add, or 0."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("this belongs into a task")
@@ -62,7 +66,7 @@ class Within:
 
     async def __aexit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
         self._timer.cancel()
-        # Where somebody else wants the task to end as well, that is what happens.
+        # Where the task was cancelled from outside as well, the cancellation wins.
         if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
             raise TimeoutError
 
@@ -75,17 +79,40 @@ class Within:
         self._task.cancel()
 
 
-class Errands:
-    """Small things that are done beside a call, without anybody waiting for them."""
+class BackgroundTasks:
+    """Small tasks beside the calls that no caller waits for (fire and forget)."""
 
     def __init__(self) -> None:
         self._under_way: set[asyncio.Task[bool]] = set()
 
     def run(self, name: str, step: Callable[[], Awaitable[object]]) -> None:
-        errand = asyncio.create_task(survive(name, step))
+        task = asyncio.create_task(run_and_log(name, step))
         # The loop itself keeps only weak references to tasks.
-        self._under_way.add(errand)
-        errand.add_done_callback(self._under_way.discard)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+
+def in_a_thread_of_its_own(work: Callable[[], WorkDone]) -> "asyncio.Future[WorkDone]":
+    """What `work` makes. A daemon thread: one that hangs does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[WorkDone] = loop.create_future()
+
+    def resolve(act: Callable[[], None]) -> None:
+        # Nobody may wait any more, and the loop may be closed.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(lambda: None if done.done() else act())
+
+    def run() -> None:
+        try:
+            made = work()
+        except Exception as problem:  # Whoever waits for it hears of it.
+            raised = problem
+            resolve(lambda: done.set_exception(raised))
+        else:
+            resolve(lambda: done.set_result(made))
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
 
 
 def without_content(problem: Exception) -> str:

@@ -11,9 +11,9 @@ from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.accounts.keys import KeyWish, NameTooLong, change_key, create_key, rotate_key
 from tollkeeper.core.client_ip import read_networks
 from tollkeeper.core.keys import has_key_form
-from tollkeeper.core.money import UNITS_PER_USD, Quota
+from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.ports import KeyChange, KeyOnFile, NotOnFile
-from tollkeeper.ports.desks import ExpiryPassed, OldTextKept
+from tollkeeper.ports.customers.desks import ExpiryPassed, OldTextKept
 
 OFFICE = read_networks(["203.0.113.0/24", "2001:db8::/32"])
 
@@ -183,7 +183,28 @@ async def test_a_key_has_one_old_text_at_a_time(customers: Customers, owner: asy
     assert (await on_file(customers, customer)).former_until is None
 
 
-async def test_what_is_revoked_is_neither_changed_nor_rotated(customers: Customers) -> None:
+async def test_a_key_is_paused_once_and_resumed_once_on_the_record(
+    customers: Customers, owner: asyncpg.Connection
+) -> None:
+    customer, desk = await customers.a_customer(), customers.desk.keys
+    before = await on_file(customers, customer)
+    assert [await desk.pause(customer.key_id, account_id=customer.account_id, actor=ACTOR) for _ in range(2)] == [
+        True,
+        False,
+    ]
+    paused_at = (await on_file(customers, customer)).paused_at
+    assert paused_at is not None
+    assert datetime.now(UTC) - paused_at < timedelta(minutes=5)
+    assert [await desk.resume(customer.key_id, account_id=customer.account_id, actor=ACTOR) for _ in range(2)] == [
+        True,
+        False,
+    ]
+    assert await on_file(customers, customer) == before
+    told = await owner.fetch("select action, actor from audit where action ~ '^key.(pause|resume)' order by id")
+    assert [tuple(row) for row in told] == [("key.pause", ACTOR), ("key.resume", ACTOR)]
+
+
+async def test_what_is_revoked_is_neither_changed_nor_rotated_nor_paused(customers: Customers) -> None:
     customer = await customers.a_customer()
     assert await customers.desk.keys.revoke(customer.key_id, account_id=customer.account_id, actor=ACTOR)
     with pytest.raises(NotOnFile, match="revoked"):
@@ -199,6 +220,9 @@ async def test_what_is_revoked_is_neither_changed_nor_rotated(customers: Custome
             account_id=customer.account_id,
             actor=ACTOR,
         )
+    for act in (customers.desk.keys.pause, customers.desk.keys.resume):
+        with pytest.raises(NotOnFile, match="revoked"):
+            await act(customer.key_id, account_id=customer.account_id, actor=ACTOR)
 
 
 async def test_a_strangers_key_is_as_unknown_as_one_that_is_none(
@@ -210,6 +234,8 @@ async def test_a_strangers_key_is_as_unknown_as_one_that_is_none(
     acts: list[Callable[[int], Awaitable[object]]] = [
         lambda key_id: change_key(key_id, KeyChange(name="mine now"), desk, account_id=mine, actor=ACTOR),
         lambda key_id: rotate_key(key_id, 0, maker, desk, account_id=mine, actor=ACTOR),
+        lambda key_id: desk.pause(key_id, account_id=mine, actor=ACTOR),
+        lambda key_id: desk.resume(key_id, account_id=mine, actor=ACTOR),
         lambda key_id: desk.revoke(key_id, account_id=mine, actor=ACTOR),
     ]
     for act in acts:
@@ -220,7 +246,10 @@ async def test_a_strangers_key_is_as_unknown_as_one_that_is_none(
             told.append(str(problem.value).replace(str(key_id), "N"))
         assert told[0] == told[1]
     assert await owner.fetchrow("select * from api_key where id = $1", customer.key_id) == before
-    assert await owner.fetchval("select count(*) from audit where action ~ '^key.(change|rotate|revoke)'") == 0
+    assert (
+        await owner.fetchval("select count(*) from audit where action ~ '^key.(change|rotate|pause|resume|revoke)'")
+        == 0
+    )
     assert customer.key_id not in [key.key_id for key in await desk.of_account(mine)]
 
 

@@ -9,24 +9,26 @@ import asyncpg
 import pytest
 
 from tests.customers import ACTOR, Customers
-from tests.storage.quota_in_benches import Time, books_are_clean
-from tests.storage.usage_rows import Counted, a_call
+from tests.storage.customers.benches import Time, books_are_clean
+from tests.storage.usage.rows import Counted, a_call
+from tollkeeper.accounts.price_parts import PriceRefused
 from tollkeeper.accounts.prices import (
     EnteredPrice,
-    PriceRefused,
     PriceWish,
     enter_price_change,
     preview_price_change,
     withdraw_price_change,
 )
 from tollkeeper.app import opened
-from tollkeeper.core.prices import Price, Rate, Usage, in_force
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.parts import PriceParts
+from tollkeeper.core.money.prices import Price, Rate, Usage, in_force
 from tollkeeper.ports import NewPrice, NotOnFile
-from tollkeeper.ports.prices import NewFigures, PriceDesk
+from tollkeeper.ports.catalog.prices import NewFigures, NewParts, PriceDesk
 from tollkeeper.settings import Settings
-from tollkeeper.storage.catalog import SqlCatalog
-from tollkeeper.storage.changes import Changes
-from tollkeeper.storage.database import Part
+from tollkeeper.storage.catalog.models import SqlCatalog
+from tollkeeper.storage.postgres.changes import Changes
+from tollkeeper.storage.postgres.database import DatabaseRole
 
 NOTICE = timedelta(hours=24)
 DEARER = NewFigures(model=Decimal(2))
@@ -45,7 +47,7 @@ def passing(owner: asyncpg.Connection) -> Time:
 @pytest.fixture
 async def catalog(settings: Settings) -> AsyncIterator[SqlCatalog]:
     """Read afresh each time: nothing follows the changes here."""
-    async with opened(settings, Part.GATEWAY) as database:
+    async with opened(settings, DatabaseRole.GATEWAY) as database:
         yield SqlCatalog(database, Changes(database))
 
 
@@ -124,6 +126,24 @@ async def test_what_is_not_named_stays_as_it_is(customers: Customers, desk: Pric
     assert entered.price == changed, "the operator is told what was booked"
 
 
+async def test_parts_that_are_not_named_stay_as_they_are(customers: Customers, desk: PriceDesk) -> None:
+    first = PriceParts(written_5m=1_250_000, tools={"web_search": 5})
+    model = await customers.a_model(price=NewPrice(model=Decimal(1), parts=first))
+    wish = PriceWish(model_id=model, figures=NewFigures(parts=NewParts(written_1h=Decimal(2))))
+    preview = await preview_price_change(wish, NOTICE, desk)
+    added = await enter(desk, model, figures=wish.figures)
+    assert (
+        added.price.parts
+        == preview.new.parts
+        == PriceParts(written_5m=1_250_000, written_1h=2_000_000, tools={"web_search": 5})
+    )
+    later = await enter(desk, model, added.effective_from + timedelta(days=1), figures=NewFigures(model=Decimal(2)))
+    assert later.price.parts == added.price.parts
+    none = NewParts(written_5m=None, written_1h=None, tools={"web_search": None})
+    last = await enter(desk, model, later.effective_from + timedelta(days=1), figures=NewFigures(parts=none))
+    assert (last.price.parts, last.price.model) == (None, 2_000_000)
+
+
 @pytest.mark.parametrize("days", [None, 1.5, 2, 3], ids=["at once", "between", "at the instant", "after"])
 async def test_a_preview_takes_what_is_not_named_from_where_the_change_itself_takes_it(
     customers: Customers, desk: PriceDesk, passing: Time, days: float | None
@@ -175,6 +195,24 @@ async def test_a_variant_that_had_no_price_needs_no_notice_and_every_other_does(
     )
     with pytest.raises(PriceRefused, match="too soon"):
         await enter_price_change(soon, NOTICE, desk, actor=ACTOR)
+
+
+@pytest.mark.parametrize(
+    ("sold_as", "entered_as", "told"),
+    [("", "1024x1024", "priced by token.*as another model"), ("1024x1024", "", "priced by size: name the size")],
+    ids=["a size where tokens are", "tokens where sizes are"],
+)
+async def test_images_stay_priced_as_they_are(
+    customers: Customers, desk: PriceDesk, sold_as: str, entered_as: str, told: str
+) -> None:
+    model = await customers.a_model(kind=Kind.IMAGE, price=NewPrice(model=Decimal(5), variant=sold_as))
+    wish = PriceWish(model_id=model, variant=entered_as, figures=DEARER)
+    with pytest.raises(PriceRefused, match=told):
+        await enter_price_change(wish, NOTICE, desk, actor=ACTOR)
+    with pytest.raises(PriceRefused, match=told):
+        await preview_price_change(wish, NOTICE, desk)
+    wish = PriceWish(model_id=model, variant="1792x1024" if sold_as else "", figures=DEARER)
+    assert (await enter_price_change(wish, NOTICE, desk, actor=ACTOR)).price.variant == wish.variant
 
 
 @pytest.mark.parametrize(

@@ -1,38 +1,22 @@
 """What the command line loads, counted in processes of its own."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tools.node import clean_environment
+from tools.shape import cpu_seconds_of, loaded_by
 
 pytestmark = pytest.mark.not_quick
 
 MODULES_MOST = 200
-HEAVY = {"aiohttp", "asyncpg", "granian", "msgspec", "redis", "sqlalchemy", "tollkeeper.app", "tollkeeper.demo"}
-RUN = """
-import atexit, sys
-atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
-from tollkeeper.__main__ import main
-main()
-"""
-
-
-def loaded_by(*arguments: str) -> set[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    return set(done.stderr.split())
+HEAVY = {"aiohttp", "asyncpg", "granian", "msgspec", "redis", "sqlalchemy", "tollkeeper.app", "tollkeeper_simulator"}
 
 
 def test_saying_the_version_loads_little() -> None:
     assert len(loaded_by("version")) <= MODULES_MOST
+
+
+def test_what_a_command_takes_of_the_cpu_is_counted() -> None:
+    """How much it may be is judged by hand, on a quiet machine (`make prove-house`)."""
+    assert 0 < cpu_seconds_of("version") < cpu_seconds_of("settings", "--help")
 
 
 @pytest.mark.parametrize("asked", ["version", "--version", "--help", "-h"])
@@ -44,5 +28,5 @@ def test_what_only_some_commands_need_is_not_loaded_for(asked: str) -> None:
 
 def test_a_family_loads_no_other() -> None:
     loaded = loaded_by("demo", "--help")
-    assert "tollkeeper.demo" in loaded
+    assert "tollkeeper_simulator" in loaded
     assert not {"tollkeeper.app", "tollkeeper.cli.providers"} & loaded

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tools.proofs import names
+from proofs import names
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "guides" / "threats.md"

@@ -9,11 +9,11 @@ from tests.client import Answer, ask
 from tests.conftest import HASTE, Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import Office, office, opened
-from tollkeeper.core.receipt import Receipt
+from tollkeeper.core.usage.receipt import Receipt
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.accounts import without_limits
 from tools.node import Node
 from tools.services.process import wait_until
@@ -48,7 +48,7 @@ async def a_hostile_town(stores: Stores, limits_of_time: Mapping[str, str] = HAS
     settings = await variables(stores) | dict(limits_of_time)
     await without_limits(settings["TOLLKEEPER_DATABASE_URL"])
     with Simulator(key=PROVIDER_KEY, hostile=True) as simulator:
-        async with office(load(settings)) as desk, opened(load(settings), Part.CONSOLE) as database:
+        async with office(load(settings)) as desk, opened(load(settings), DatabaseRole.CONSOLE) as database:
             customers = Customers(desk)
             customer = await customers.a_customer(usd="1000")
             models = {vendor: await customers.a_model() for vendor in THEIRS}

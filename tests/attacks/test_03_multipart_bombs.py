@@ -1,6 +1,6 @@
 """Multipart forms that are made to be slow or large: refused, and whoever comes next is served.
 
-How long reading each of them takes is measured in tests/edge/test_upload.py, without sockets.
+How long reading each of them takes is measured in tests/edge/http/test_upload.py, without sockets.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ import pytest
 
 from tests.attacker import Attacker
 from tests.attacks.sockets import post, send
-from tests.edge.test_upload import BOMBS, BOUNDARY
-from tollkeeper.core.multipart_form import content_type
+from tests.edge.http.test_upload import BOMBS, BOUNDARY
+from tollkeeper.core.calls.multipart_form import content_type
 
 PIECE_BYTES = 1024 * 1024
-PATHS = ("/v1/audio/transcriptions", "/v1/audio/translations")
+PATHS = ("/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits")
 
 
 @pytest.mark.parametrize("path", PATHS)

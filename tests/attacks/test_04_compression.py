@@ -26,7 +26,10 @@ PACKED = {
     "aws-chunked": ORDER,
     "gzip;q=1": BOMB,
 }
-PATHS = ("/v1/chat/completions", "/v1/images/generations", "/v1/audio/speech", "/v1/audio/transcriptions", "/api/token")
+PATHS = (
+    *("/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/embeddings", "/v2/quote"),
+    *("/v1/images/generations", "/v1/images/edits", "/v1/audio/speech", "/v1/audio/transcriptions", "/api/token"),
+)
 GROWTH_BYTES_MOST = 60 * 1024 * 1024
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.attacker import Attacker
 from tests.client import Answer, ask
-from tollkeeper.core.catalog import Kind
+from tollkeeper.core.catalog.models import Kind
 
 DEEP = 100_000
 MESSAGES = '"messages":[{"role":"user","content":"Hi"}]'
@@ -62,7 +62,10 @@ BODIES = {
     "a NUL": b'{"model":"m"}\0',
     "a form": b"model=m&messages=Hi",
 }
-PATHS = ("/v1/chat/completions", "/v1/images/generations", "/v1/audio/speech")
+PATHS = (
+    *("/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/embeddings"),
+    *("/v1/images/generations", "/v1/audio/speech", "/v2/quote"),
+)
 
 
 def order(attacker: Attacker, member: str) -> bytes:

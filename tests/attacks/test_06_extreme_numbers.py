@@ -11,12 +11,13 @@ import pytest
 
 from tests.attacker import Attacker
 from tests.client import ask
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.charge import Ending, Seen, charge
-from tollkeeper.core.chat import read_chat
+from tests.core.money.test_charge import Read
+from tollkeeper.core.calls.chat import read_chat
+from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.errors import BadRequest
-from tollkeeper.core.prices import MILLIONTHS, Price, Rate, Usage
-from tollkeeper.core.quote import Ask, TokenLimits, quote
+from tollkeeper.core.money.charge import ChargeTerms, Ending, charge
+from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Usage
+from tollkeeper.core.money.quote import Ask, TokenCaps, quote
 
 MOST = 2**63 - 1
 EXTREMES = {
@@ -102,7 +103,7 @@ def a_rate(chance: random.Random) -> Rate:
 
 @pytest.mark.timeout(300 + FUZZED_BODIES // 500)
 def test_no_hold_and_no_charge_is_negative_or_overflows(record_property: Callable[[str, object], None]) -> None:
-    chance, limits, accepted = random.Random(6), TokenLimits(), 0  # noqa: S311 (the same bodies every time)
+    chance, limits, accepted = random.Random(6), TokenCaps(), 0  # noqa: S311 (the same bodies every time)
     for _ in range(FUZZED_BODIES):
         body = a_body(chance)
         try:
@@ -112,7 +113,7 @@ def test_no_hold_and_no_charge_is_negative_or_overflows(record_property: Callabl
         accepted += 1
         rate = a_rate(chance)
         ask_of = Ask(
-            input_tokens=order.input_tokens(part_tokens=limits.hold_part_tokens),
+            input_units=order.input_tokens(part_tokens=limits.hold_part_tokens),
             max_output_tokens=order.max_output_tokens,
             n=order.n,
             thinks=order.thinks,
@@ -120,10 +121,18 @@ def test_no_hold_and_no_charge_is_negative_or_overflows(record_property: Callabl
             media_tokens=min(order.media_tokens, limits.context_tokens),
         )
         held = quote(ask_of, limits, rate)
-        reported = Usage(*(chance.choice((0, 7, -1, 2**63, 10**30, 100_000)) for _ in range(3)))
+        counts = [chance.choice((0, 7, -1, 2**63, 10**30, 100_000)) for _ in range(3)]
+        reported = Usage(counts[0], counts[1], counts[2])
         most = limits.context_tokens * order.n
-        seen = Seen(reported=reported, counted=Usage(ask_of.input_tokens, chance.randint(0, most)))
-        due = charge(chance.choice(list(Ending)), seen, rate, most_tokens=most)
+        read = Read(reported=reported, output_tokens=chance.randint(0, most))
+        due = charge(
+            chance.choice(list(Ending)),
+            ChargeTerms(ask_of, limits, rate),
+            read,
+            complete=chance.choice((True, False)),
+            covered_tokens=most,
+            held=held,
+        )
         assert 0 <= held <= MOST, body
         assert 0 <= due.amount <= MOST, body
         assert isinstance(held, int)

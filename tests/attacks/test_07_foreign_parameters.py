@@ -54,7 +54,7 @@ MESSAGES: dict[str, Any] = {
     "a film": {"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://films.example/1"}}]},
 }
 # Of every other kind of call.
-KINDS = ("image", "speech", "transcription", "translation")
+KINDS = ("image", "edit", "speech", "transcription", "translation", "embedding", "response")
 OF_MEDIA: dict[str, Any] = {
     **dict.fromkeys(("api_base", "url", "image_url", "webhook_url", "Response_Format_Of"), CANARY),
     "fallbacks": "dear",
@@ -83,7 +83,7 @@ def led_to(canary: Canary, value: Any) -> Any:
 def test_without_them_every_kind_of_call_is_answered(attacker: Attacker, canary: Canary) -> None:
     """So that what is refused below is refused for what is in it."""
     honest = Attacker(attacker.node, attacker.simulator, attacker.witness, attacker.witness, attacker.models)
-    for kind in ("chat", *KINDS):
+    for kind in ("chat", "message", *KINDS):
         assert getattr(honest, kind)().status == 200, kind
     assert canary.heard == []
 
@@ -117,6 +117,15 @@ def test_other_kinds_of_calls_are_no_way_around_it(attacker: Attacker, canary: C
     answer = getattr(attacker, kind)(**{name: led_to(canary, OF_MEDIA[name])})
     attacker.check_refused(answer)
     assert answer.error["param"] == name
+    assert canary.heard == []
+
+
+@pytest.mark.parametrize("name", [*ELSEWHERE, "mcp_servers", "container", "speed", "fallbacks"])
+def test_messages_are_no_way_around_it_either(attacker: Attacker, canary: Canary, name: str) -> None:
+    answer = attacker.message(**{name: led_to(canary, ELSEWHERE.get(name, CANARY))})
+    assert (answer.status, answer.error["type"]) == (400, "invalid_request_error"), answer.text
+    assert name in answer.error["message"]
+    attacker.check_nothing_came_of(answer)
     assert canary.heard == []
 
 

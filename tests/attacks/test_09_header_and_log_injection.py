@@ -9,7 +9,7 @@ from tests.attacker import BOUNDARY, SOUND, Attacker
 from tests.attacks.sockets import post, send
 from tests.chat import chat
 from tests.client import ask
-from tollkeeper.core.catalog import Kind
+from tollkeeper.core.catalog.models import Kind
 from tools.services.process import wait_until
 
 MARK = "injected-mark"

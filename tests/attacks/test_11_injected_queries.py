@@ -10,7 +10,7 @@ from tests.attacker import Attacker
 from tests.client import Answer, ask
 from tests.command_line import tollkeeper
 from tests.customers import ACTOR, Customers
-from tollkeeper.core.catalog import Kind
+from tollkeeper.core.catalog.models import Kind
 
 PAYLOADS = (
     "' or '1'='1",

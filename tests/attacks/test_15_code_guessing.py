@@ -9,12 +9,12 @@ import asyncpg
 import pytest
 
 from tests.customers import Customers
-from tests.storage.quota_in_benches import Market, books_are_clean
+from tests.storage.customers.benches import Market, books_are_clean
 from tollkeeper.app import opened
-from tollkeeper.core.codes import ALPHABET, CHANCE_LENGTH, mint_code
-from tollkeeper.ports.redemption import Redeemed
+from tollkeeper.core.money.codes import ALPHABET, CHANCE_LENGTH, mint_code
+from tollkeeper.ports.customers.redemption import Redeemed
 from tollkeeper.settings import Settings
-from tollkeeper.storage.database import Part
+from tollkeeper.storage.postgres.database import DatabaseRole
 
 BITS_LEAST = 128
 GUESSERS = 12
@@ -24,7 +24,7 @@ WRONG_MOST = 5
 
 @pytest.fixture
 async def market(settings: Settings, customers: Customers, owner: asyncpg.Connection) -> AsyncIterator[Market]:
-    async with opened(settings, Part.CONSOLE) as database:
+    async with opened(settings, DatabaseRole.CONSOLE) as database:
         yield Market(customers, owner, database)
 
 

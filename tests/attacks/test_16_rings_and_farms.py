@@ -8,14 +8,14 @@ import asyncpg
 import pytest
 
 from tests.customers import Customers
-from tests.storage.quota_in_benches import Market, books_are_clean
-from tollkeeper.accounts.faucet import FaucetDry, FaucetKey, pour
+from tests.storage.customers.benches import Market, books_are_clean
+from tollkeeper.accounts.money.faucet import FaucetDry, FaucetKey, pour
 from tollkeeper.app import opened
-from tollkeeper.core.money import UNITS_PER_USD, Quota
-from tollkeeper.core.referral import Terms
-from tollkeeper.ports.faucet import FaucetTerms
+from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
+from tollkeeper.core.partner.plan import ReferralTerms
+from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.settings import Settings
-from tollkeeper.storage.database import Part
+from tollkeeper.storage.postgres.database import DatabaseRole
 
 MEMBERS = 8
 TOP_UP_USD = "4000"
@@ -27,7 +27,7 @@ PER_NETWORK = 3
 
 @pytest.fixture
 async def market(settings: Settings, customers: Customers, owner: asyncpg.Connection) -> AsyncIterator[Market]:
-    async with opened(settings, Part.CONSOLE) as database:
+    async with opened(settings, DatabaseRole.CONSOLE) as database:
         yield Market(customers, owner, database)
 
 
@@ -40,7 +40,7 @@ async def test_a_ring_cannot_be_closed_and_its_gains_are_capped(market: Market, 
         assert not await market.accept(member, member.gift_code)
     # Everybody tops up twice with the code of the one before, all at once.
     for giver, guest in pairwise(ring):
-        await asyncio.gather(*(market.top_up(guest, TOP_UP_USD, giver=giver, terms=Terms()) for _ in range(2)))
+        await asyncio.gather(*(market.top_up(guest, TOP_UP_USD, giver=giver, terms=ReferralTerms()) for _ in range(2)))
     for member in ring:
         gained = await market.rewards(member)
         gifts = sum(amount for kind, amount in gained if kind != "referral_cash")
@@ -53,11 +53,12 @@ async def test_a_ring_cannot_be_closed_and_its_gains_are_capped(market: Market, 
 async def test_a_loop_of_gifts_is_refused_and_nothing_is_taken(market: Market, settings: Settings) -> None:
     first, second = await market.an_account(), await market.an_account()
     await market.top_up(second, giver=first)
+    before = [await market.quota_of(account) for account in (first, second)]
     for account, giver in ((first, second), (first, first), (second, second)):
         [code] = await market.codes()
         done = await market.try_code(account, code, gift_code=giver.gift_code)
         assert done.top_up is None
-    assert await market.quota_of(first) == await market.quota_of(first)
+    assert [await market.quota_of(account) for account in (first, second)] == before
     assert await books_are_clean(settings)
 
 

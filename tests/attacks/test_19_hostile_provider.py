@@ -14,9 +14,10 @@ from tests.chat import words
 from tests.client import Answer
 from tests.command_line import tollkeeper
 from tests.conftest import Stores
-from tollkeeper.core.charge import UsageSource
-from tollkeeper.demo.hostile.wording import FORMS
-from tollkeeper.demo.speech import text_of
+from tollkeeper.core.calls.sse import EVENT_BYTES_MOST
+from tollkeeper.core.money.charge import UsageSource
+from tollkeeper_simulator.hostile.wording import FORMS
+from tollkeeper_simulator.speech import text_of
 
 # What may be said in place of an answer, if it is no fault of the caller's.
 DOCUMENTED = {"provider_unavailable", "stream_broken", "time_limit_reached", "edge_timeout"}
@@ -32,6 +33,8 @@ REFUSING = [
     # A status that nobody knows is about the request, whoever is asked.
     "raw_status=418",
 ]
+# More than one event may have.
+TOO_LONG_A_LINE = f"endless=line bytes={EVENT_BYTES_MOST + 1_000_000}"
 # What every vendor's reader has to cope with, and what happens before any of them reads.
 ANYWHERE = [
     "index=-1",
@@ -41,6 +44,7 @@ ANYWHERE = [
     "letters=nul",
     "letters=control",
     "endless=line bytes=3000000",
+    TOO_LONG_A_LINE,
     "endless=pings bytes=3000000",
     "deep=100000",
     "digits=100000",
@@ -147,6 +151,15 @@ async def test_an_answer_is_spoilt_and_nothing_else(town: Town, vendor: str, act
     assert (after.status, words(after.text)) == (200, text_of(5))
 
 
+@pytest.mark.parametrize("vendor", THEIRS)
+async def test_a_line_that_is_longer_than_an_event_may_be_reaches_no_caller(town: Town, vendor: str) -> None:
+    answer = town.call(vendor, f"[[tokens=9 {TOO_LONG_A_LINE}]]", stream=True)
+    assert _is_documented(answer), answer
+    assert len(answer.text) < EVENT_BYTES_MOST // 10
+    receipt = await town.receipt(answer)
+    assert 0 <= receipt.charged <= receipt.held
+
+
 @streamed_or_not
 @pytest.mark.parametrize("value", ABSURD)
 @pytest.mark.parametrize("vendor", THEIRS)
@@ -154,7 +167,7 @@ async def test_usage_that_cannot_be_is_taken_for_none(town: Town, vendor: str, v
     answer = town.call(vendor, f'[[tokens=9 usage_value="{value}"]]', stream=stream)
     receipt = await town.receipt(answer)
     assert answer.status == 200
-    assert (receipt.usage_source, receipt.usage.output_tokens) == (UsageSource.COUNTED, 9)
+    assert (receipt.usage_source, receipt.usage.output_units) == (UsageSource.COUNTED, 9)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

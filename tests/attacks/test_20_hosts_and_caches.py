@@ -94,7 +94,9 @@ async def test_a_path_dressed_up_as_a_file_tells_nothing_and_is_not_kept(
     key = (await townsfolk.a_customer()).key
     answer = ask(node, path, key=key)
     assert (answer.status, answer.headers["cache-control"]) == (404, "no-store")
-    assert answer.error["code"] == "endpoint_not_found"
+    # Behind the list's own path stands the name of a model: there is none of that name.
+    is_of_a_model = path.startswith("/v1/models/") and path != "/v1/models/"
+    assert answer.error["code"] == ("model_not_found" if is_of_a_model else "endpoint_not_found")
 
 
 async def test_a_query_dressed_up_as_a_file_does_not_make_an_answer_last(node: Node, townsfolk: Customers) -> None:
@@ -151,5 +153,10 @@ async def test_a_call_that_comes_back_through_the_front_is_refused_at_one_hop(st
             wait_until(lambda: len(calls()) == 2)
             # The log has our own words alone: the outer call was rejected by a provider, which was the inner one.
             assert sorted(map(str, calls())) == ["loop_detected", "provider_rejected"]
-            balance = ask(front, "/v2/account/balance", key=customer.key).json["balance"]
-            assert balance["remained_cash"] == 10.0
+
+            def remained() -> float:
+                balance = ask(front, "/v2/account/balance", key=customer.key).json["balance"]
+                return float(balance["remained_cash"])
+
+            # The hold is given back by a settlement that nobody waits for.
+            wait_until(lambda: remained() == 10.0)

@@ -95,7 +95,7 @@ def test_what_a_provider_gives_away_of_its_key_reaches_no_caller(scene: Scene, p
 
 
 def test_a_key_in_every_wrong_place_is_said_back_by_nobody(scene: Scene) -> None:
-    key = scene.customer.key
+    key, said = scene.customer.key, {"messages": [{"role": "user", "content": "Hi"}]}
     answers = [
         ask(scene.node, f"/v1/{key}", key=key),
         ask(scene.node, f"/v1/models?api_key={key}"),
@@ -104,11 +104,14 @@ def test_a_key_in_every_wrong_place_is_said_back_by_nobody(scene: Scene) -> None
         ask(scene.node, "/api/token", method="POST", body={"api_key": key}),
         ask(scene.node, "/api/token", method="POST", body={"key": key}),
         chat(scene.node, key, key, "Hi"),
+        ask(scene.node, "/v1/chat/completions", method="POST", key=key, body={"model": scene.model, key: 1, **said}),
+        ask(scene.node, f"/v1/models/{key}", key=key),
+        ask(scene.node, f"/v2/calls/{key}", key=key),
+        ask(scene.node, "/v1/messages", method="POST", key=key, body={"model": key, "max_tokens": 1, **said}),
+        ask(scene.node, "/v1/responses", method="POST", key=key, body={"model": key, "input": "Hi"}),
         ask(scene.node, "/v1/models", method=key.replace("-", "")),
     ]
-    assert [scene.found_in(answer.text) for answer in answers if answer.status != 404] == [[]] * sum(
-        answer.status != 404 for answer in answers
-    )
+    assert [scene.found_in(answer.text + repr(answer.headers).encode()) for answer in answers] == [[]] * len(answers)
     assert {answer.status for answer in answers} <= {200, 400, 401, 404, 405}
 
 

@@ -11,12 +11,12 @@ import asyncpg
 import pytest
 
 from tests.customers import ACTOR, Customer, Customers
-from tests.storage.ledger_benches import an_order
+from tests.storage.ledger.benches import an_order
 from tollkeeper.settings import Settings
-from tollkeeper.storage.books import check_books
-from tollkeeper.storage.database import Database, Part
+from tollkeeper.storage.ledger.books import check_books
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
-Session = Callable[[Part], AbstractAsyncContextManager[asyncpg.Connection]]
+Session = Callable[[DatabaseRole], AbstractAsyncContextManager[asyncpg.Connection]]
 
 LATEST = "select actor, action, subject, as_role, as_login from audit order by id desc limit 1"
 HOLD = (
@@ -48,7 +48,7 @@ def session(settings: Settings) -> Session:
     """What somebody can say to the database who has taken over a part of the service."""
 
     @asynccontextmanager
-    async def taken_over(part: Part) -> AsyncIterator[asyncpg.Connection]:
+    async def taken_over(part: DatabaseRole) -> AsyncIterator[asyncpg.Connection]:
         names = {"role": part.value, "search_path": "tollkeeper"}
         connection = await asyncpg.connect(settings.database_url, server_settings=names)
         try:
@@ -70,9 +70,9 @@ async def audit_rows(owner: asyncpg.Connection) -> int:
     return count
 
 
-@pytest.mark.parametrize("part", Part)
+@pytest.mark.parametrize("part", DatabaseRole)
 async def test_no_role_can_credit_an_account_without_a_row_in_the_audit_trail(
-    session: Session, owner: asyncpg.Connection, customer: Customer, part: Part
+    session: Session, owner: asyncpg.Connection, customer: Customer, part: DatabaseRole
 ) -> None:
     lots = await owner.fetchval("select count(*) from lot")
     async with session(part) as connection:
@@ -89,7 +89,7 @@ async def test_what_the_console_credits_extends_and_revokes_is_on_record_with_it
         "lot.extend": "select extend_lot_on_record($1, now() + interval '1 year', 'why', 'somebody else')",
         "lot.revoke": "select revoke_lot_on_record($1, 'why', 'somebody else')",
     }
-    async with session(Part.CONSOLE) as connection:
+    async with session(DatabaseRole.CONSOLE) as connection:
         lot = await connection.fetchval(credit, customer.account_id)
         assert (await owner.fetchrow(LATEST))["action"] == "account.credit"
         for action, sql in acts.items():
@@ -110,7 +110,7 @@ async def test_every_row_tells_the_role_that_wrote_it(
     await customers.desk.accounts.disable(customer.account_id, "a reason", actor=ACTOR)
     rows = await owner.fetch("select distinct as_role from audit")
     assert [row["as_role"] for row in rows] == ["tollkeeper_console"]
-    database = Database(settings.database_url, Part.WORKER, connections=2, patience_seconds=20)
+    database = Database(settings.database_url, DatabaseRole.WORKER, connections=2, patience_seconds=20)
     await database.open()
     try:
         assert [verdict for verdict in await check_books(database) if verdict.findings] == []
@@ -137,7 +137,7 @@ async def test_the_console_cannot_write_rows_about_what_it_did_not_do(
     session: Session, owner: asyncpg.Connection, action: str
 ) -> None:
     before = await audit_rows(owner)
-    async with session(Part.CONSOLE) as connection:
+    async with session(DatabaseRole.CONSOLE) as connection:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.execute("select put_on_record('somebody', $1, 'account:1', '{}')", action)
     assert await audit_rows(owner) == before
@@ -145,15 +145,15 @@ async def test_the_console_cannot_write_rows_about_what_it_did_not_do(
 
 @pytest.mark.parametrize("actor", ["gateway", "worker", "abuse control"])
 async def test_the_console_cannot_act_under_the_name_of_another_part(session: Session, actor: str) -> None:
-    async with session(Part.CONSOLE) as connection:
+    async with session(DatabaseRole.CONSOLE) as connection:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.execute("select put_on_record($1, 'account.disable', 'account:1', '{}')", actor)
 
 
-@pytest.mark.parametrize("part", [Part.GATEWAY, Part.WORKER])
+@pytest.mark.parametrize("part", [DatabaseRole.GATEWAY, DatabaseRole.WORKER])
 @pytest.mark.parametrize("function", ["append_audit", "put_on_record"])
 async def test_neither_gateway_nor_worker_can_write_to_the_audit_trail(
-    session: Session, part: Part, function: str
+    session: Session, part: DatabaseRole, function: str
 ) -> None:
     async with session(part) as connection:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -167,7 +167,7 @@ async def test_the_worker_lifts_suspensions_under_its_own_name_only(
         "insert into provider_account (name, vendor, base_url, key_envelope, suspended_at, suspended_because)"
         " values ('a', 'openai', 'https://example.com', '', now(), '401') returning id"
     )
-    async with session(Part.WORKER) as connection:
+    async with session(DatabaseRole.WORKER) as connection:
         await connection.execute("select lift_suspension($1, 'an operator')", account)
     row = await owner.fetchrow(LATEST)
     assert (row["actor"], row["action"], row["as_role"]) == ("worker", "provider.lift_suspension", "tollkeeper_worker")
@@ -190,7 +190,7 @@ async def test_a_hold_of_less_than_nothing_changes_nothing(
     books += " (select array_agg(b) from key_books b), (select array_agg(h) from hold h)"
     order = an_order(customer.account_id, customer.key_id, 1_000)
     whose = (order.account_id, order.key_id)
-    async with session(Part.GATEWAY) as connection:
+    async with session(DatabaseRole.GATEWAY) as connection:
         worker = await connection.fetchval("insert into worker (node) values ('taken over') returning id")
         assert await connection.fetchval(HOLD, worker, order.request_id, 0, *whose, 1_000, 1) == "admitted"
         before = await owner.fetchrow(books)
@@ -211,7 +211,7 @@ BACKWARDS: dict[str, tuple[Any, ...]] = {
 async def test_times_that_have_not_come_are_refused(
     session: Session, owner: asyncpg.Connection, customer: Customer, sql: str
 ) -> None:
-    async with session(Part.WORKER) as connection:
+    async with session(DatabaseRole.WORKER) as connection:
         await connection.execute("insert into worker (node) values ('alive')")
         with pytest.raises(asyncpg.InvalidParameterValueError):
             await connection.execute(sql, *BACKWARDS[sql])
@@ -221,7 +221,7 @@ async def test_times_that_have_not_come_are_refused(
 
 
 async def test_quota_that_has_expired_already_cannot_be_credited(session: Session, customer: Customer) -> None:
-    async with session(Part.CONSOLE) as connection:
+    async with session(DatabaseRole.CONSOLE) as connection:
         with pytest.raises(asyncpg.InvalidParameterValueError):
             await connection.execute(
                 "select credit_on_record($1, null, 5, 'x', 'x', -1, 0, 'somebody')", customer.account_id

@@ -5,6 +5,7 @@ The lists are checked against the route table: a new route fails here until it i
 
 import json
 from collections.abc import AsyncIterator, Iterable
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
@@ -15,15 +16,17 @@ from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import office
 from tollkeeper.core.addresses import Address, AddressBook
-from tollkeeper.core.limits import Rates
-from tollkeeper.edge.respond import HEALTH_PATHS
-from tollkeeper.edge.routes import DEPRECATED, ROUTES, Route, RouteTable
+from tollkeeper.core.limits.windows import Rates
+from tollkeeper.edge.refusals import DEPRECATED, FORM_PAGE
+from tollkeeper.edge.respond import HEALTH_PATHS, PREFLIGHTED
+from tollkeeper.edge.routes import ROUTES, Route, RouteTable
 from tollkeeper.settings import load
 from tools.front import BEHIND_A_FRONT
 from tools.node import Node
 from tools.services.process import wait_until
 
 PUBLISHED = "prices are published, with what everybody may cache"
+SHOWN = "people read it in a browser before they have a key; it is the same for everybody"
 PROBED = "balancers ask, and have no key; it answers with the state of the process alone"
 PREFLIGHT = "browsers send no key with a preflight; it answers the same to everybody"
 PUBLIC = {
@@ -33,25 +36,47 @@ PUBLIC = {
     ("HEAD", "/prices"): PUBLISHED,
     ("HEAD", "/prices.json"): PUBLISHED,
     ("HEAD", "/prices.atom"): PUBLISHED,
+    **{
+        (method, path): SHOWN
+        for method in ("GET", "HEAD")
+        for path in ("/", "/en", "/zh", "/balance", "/en/balance", "/zh/balance")
+    },
+    **{(method, path): SHOWN for method in ("GET", "HEAD") for path in ("/pages.css", "/favicon.ico", "/robots.txt")},
     ("GET", "/livez"): PROBED,
     ("HEAD", "/livez"): PROBED,
     ("GET", "/readyz"): PROBED,
     ("HEAD", "/readyz"): PROBED,
     ("OPTIONS", "/v1/"): PREFLIGHT,
     ("OPTIONS", "/v2/"): PREFLIGHT,
+    ("OPTIONS", "/dashboard/"): PREFLIGHT,
 }
 # Those that need a key, and the status for a body of `TOO_LARGE_BYTES`: none is taken at all where it is 400.
 KEYED = {
     ("POST", "/v1/chat/completions"): 413,
+    ("POST", "/v1/embeddings"): 413,
+    ("POST", "/v1/messages"): 413,
+    ("POST", "/v1/messages/count_tokens"): 413,
+    ("POST", "/v1/responses"): 413,
     ("POST", "/v1/images/generations"): 413,
+    ("POST", "/v1/images/edits"): 413,
     ("POST", "/v1/audio/speech"): 413,
     ("POST", "/v1/audio/transcriptions"): 413,
     ("POST", "/v1/audio/translations"): 413,
     ("GET", "/v1/models"): 400,
+    ("GET", "/v1/models/{model}"): 400,
+    ("GET", "/v1/dashboard/billing/subscription"): 400,
+    ("GET", "/v1/dashboard/billing/usage"): 400,
+    ("GET", "/dashboard/billing/subscription"): 400,
+    ("GET", "/dashboard/billing/usage"): 400,
     ("GET", "/v2/account/balance"): 400,
     ("GET", "/v2/token/balance"): 400,
+    ("POST", "/v2/quote"): 413,
+    ("GET", "/v2/calls/{id}"): 400,
     ("POST", "/api/token"): 413,
     ("POST", "/api/v1/token"): 413,
+    ("POST", "/balance"): 413,
+    ("POST", "/en/balance"): 413,
+    ("POST", "/zh/balance"): 413,
 }
 TOO_LARGE_BYTES = 64 * 1024 * 1024
 # Answered before anything is known of the caller.
@@ -100,6 +125,8 @@ async def village(stores: Stores) -> AsyncIterator[Village]:
 def called(node: Node, method: str, path: str, key: str | None, ip: str = "192.0.2.1") -> Answer:
     """The key where that route wants it."""
     body: object = {"api_key": key} if path.startswith("/api/") else {"model": "m"}
+    if path.endswith("/balance") and method == "POST":
+        body = urlencode({"api_key": key or ""}).encode()
     headers = {"X-Forwarded-For": ip, "Content-Type": "application/json"}
     return ask(node, path, method=method, key=key, headers=headers, body=body if method == "POST" else None)
 
@@ -107,7 +134,7 @@ def called(node: Node, method: str, path: str, key: str | None, ip: str = "192.0
 def test_every_route_is_on_one_of_the_lists() -> None:
     there_are = {(route.method, route.path) for route in ROUTES}
     there_are |= {(method, path) for method in ("GET", "HEAD") for path in HEALTH_PATHS}
-    there_are |= {("OPTIONS", "/v1/"), ("OPTIONS", "/v2/")}
+    there_are |= {("OPTIONS", beginning) for beginning in PREFLIGHTED}
     assert there_are == KEYED.keys() | PUBLIC.keys()
     assert not KEYED.keys() & PUBLIC.keys()
     assert all(PUBLIC.values())
@@ -119,7 +146,11 @@ def test_every_route_is_on_one_of_the_lists() -> None:
 )
 async def test_without_a_known_key_it_is_401(village: Village, method: str, path: str, key: str | None) -> None:
     answer = called(village.node, method, path, key)
-    if route_of(method, path).style is not DEPRECATED:
+    style = route_of(method, path).style
+    if style is FORM_PAGE:
+        # A form tells it beside its field.
+        assert answer.status == 422
+    elif style is not DEPRECATED:
         assert answer.status == 401
         assert answer.headers["www-authenticate"] == "Bearer"
     elif key is None:
@@ -140,7 +171,11 @@ async def test_beyond_its_limit_it_is_429(village: Village, method: str, path: s
 async def test_a_body_that_is_too_large_is_refused_unread(village: Village, method: str, path: str) -> None:
     customer = await village.customers.a_customer()
     wait_until(lambda: village.is_known(customer), within_seconds=40)
-    form = "multipart/form-data; boundary=x" if path.startswith("/v1/audio/trans") else "application/json"
+    form = (
+        "multipart/form-data; boundary=x"
+        if path.startswith(("/v1/audio/trans", "/v1/images/edits"))
+        else "application/json"
+    )
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {customer.key}\r\n"
         f"Content-Type: {form}\r\nExpect: 100-continue\r\nContent-Length: {TOO_LARGE_BYTES}\r\n\r\n"

@@ -15,8 +15,8 @@ from tests.chat import PATH, listening, order, read_until, receipt_of
 from tests.client import Answer, ask
 from tests.conftest import Stores
 from tests.customers import Customer
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.receipt import Receipt
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.usage.receipt import Receipt
 from tools.services.process import wait_until
 
 # So much of a PDF as makes a picture of its size, in base64.
@@ -60,14 +60,36 @@ def _request_id(seen: bytes) -> str:
 async def test_output_in_any_form_is_charged_though_the_caller_leaves_before_the_report(town: Town, form: str) -> None:
     receipt = await _left(town, "openai", f"[[tokens=60 hide={form} stall_after_finish=700]]", b'"stop"')
     assert receipt.ending is Ending.CLIENT_LEFT
-    assert (receipt.usage_source, receipt.usage.output_tokens) == (UsageSource.PROVIDER, 60)
+    assert (receipt.usage_source, receipt.usage.output_units) == (UsageSource.PROVIDER, 60)
 
 
 @pytest.mark.parametrize("form", ["custom_input", "content_list", "unknown_member", "member_name", "unknown_number"])
 async def test_output_of_unknown_form_is_charged_without_any_report(town: Town, form: str) -> None:
     answer = town.call("openai", f"[[tokens=60 hide={form} usage=no]]", stream=True)
     assert answer.status == 200
-    assert (await town.receipt(answer)).usage.output_tokens >= 55
+    assert (await town.receipt(answer)).usage.output_units >= 55
+
+
+@pytest.mark.parametrize("form", ["usage_alone", "obfuscation", "filters", "reasoning_beside"])
+async def test_output_in_place_of_a_report_or_of_what_should_be_short_is_charged_without_any_report(
+    town: Town, form: str
+) -> None:
+    answer = town.call(
+        "openai",
+        f"[[tokens=60 hide={form} usage=no]]",
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    assert b" garden" in answer.text
+    assert (await town.receipt(answer)).usage.output_units >= 55
+
+
+@pytest.mark.parametrize("form", ["fingerprint", "call_id", "obfuscation", "filters", "reasoning_beside"])
+async def test_output_in_a_whole_answer_is_charged_though_it_stands_where_only_short_things_do(
+    town: Town, form: str
+) -> None:
+    answer = town.call("openai", f"[[tokens=60 hide={form} usage=no]]", stream=False)
+    assert (await town.receipt(answer)).usage.output_units >= 55
 
 
 @pytest.mark.parametrize(("vendor", "form"), [("anthropic", "unknown_block"), ("gemini", "executable_code")])
@@ -75,9 +97,9 @@ async def test_what_a_translator_leaves_out_is_charged_as_the_provider_reports_i
     town: Town, vendor: str, form: str
 ) -> None:
     answer = town.call(vendor, f"[[tokens=60 hide={form}]]", stream=True)
-    assert (await town.receipt(answer)).usage.output_tokens == 60
+    assert (await town.receipt(answer)).usage.output_units == 60
     silent = town.call(vendor, f"[[tokens=60 hide={form} usage=no]]", stream=False)
-    assert (await town.receipt(silent)).usage.output_tokens >= 40
+    assert (await town.receipt(silent)).usage.output_units >= 40
 
 
 @pytest.mark.parametrize(
@@ -95,7 +117,7 @@ async def test_thoughts_that_are_not_shown_are_charged_however_they_were_asked_f
     town: Town, said: dict[str, Any]
 ) -> None:
     receipt = await _left(town, "openai", "[[tokens=40 thinking=500 chunk_ms=20]]", b'"content":"', **said)
-    assert (receipt.usage_source, receipt.usage.output_tokens) == (UsageSource.PROVIDER, 540)
+    assert (receipt.usage_source, receipt.usage.output_units) == (UsageSource.PROVIDER, 540)
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
@@ -119,7 +141,7 @@ async def test_an_answer_that_only_a_strict_reader_objects_to_is_made_once_and_c
     answer = town.call(vendor, f"[[tokens=9 letters={letters}]]", stream=stream)
     assert answer.status == 200
     receipt = await town.receipt(answer)
-    assert (len(receipt.attempts), receipt.usage.output_tokens) == (1, 9)
+    assert (len(receipt.attempts), receipt.usage.output_units) == (1, 9)
 
 
 def test_an_answer_that_could_only_be_too_long_is_not_asked_for(town: Town) -> None:
@@ -132,7 +154,7 @@ def test_an_answer_that_could_only_be_too_long_is_not_asked_for(town: Town) -> N
 async def test_a_report_beyond_the_callers_cap_is_not_believed(town: Town) -> None:
     answer = town.call("openai", "[[tokens=2 report_output=100000]]", stream=False, max_tokens=5)
     receipt = await town.receipt(answer)
-    assert (receipt.usage_source, receipt.usage.output_tokens) == (UsageSource.COUNTED, 2)
+    assert (receipt.usage_source, receipt.usage.output_units) == (UsageSource.COUNTED, 2)
 
 
 def _with_paper(text: str) -> list[dict[str, Any]]:
@@ -163,7 +185,7 @@ async def test_a_file_is_held_for_by_its_size_so_that_it_cannot_become_a_debt(to
 async def test_what_a_file_came_to_is_charged_though_the_caller_leaves_early(town: Town) -> None:
     body = {"messages": _with_paper("[[tokens=40 chunk_ms=20 report_input=90000]]")}
     receipt = await _left(town, "openai", "", b'"content":"', **body)
-    assert (receipt.usage_source, receipt.usage.input_tokens) == (UsageSource.PROVIDER, 90_000)
+    assert (receipt.usage_source, receipt.usage.input_units) == (UsageSource.PROVIDER, 90_000)
 
 
 def _bystander_is_served(town: Town, times: int) -> None:
@@ -198,4 +220,4 @@ async def test_thoughts_are_charged_though_the_key_is_revoked_while_the_answer_c
         read_until(connection, b"revoked")
     receipt = await receipt_of(town.receipts, _request_id(seen))
     assert receipt.ending is Ending.REVOKED
-    assert (receipt.usage_source, receipt.usage.output_tokens) == (UsageSource.PROVIDER, 700)
+    assert (receipt.usage_source, receipt.usage.output_units) == (UsageSource.PROVIDER, 700)

@@ -13,14 +13,14 @@ import pytest
 
 from tests.conftest import Stores, variables
 from tests.customers import Customers
-from tests.storage.ledger_benches import a_settlement, an_order
+from tests.storage.ledger.benches import a_settlement, an_order
 from tollkeeper.app import office
 from tollkeeper.ports import HoldOrder
 from tollkeeper.settings import load
-from tollkeeper.storage.bookkeeper import Bookkeeper
-from tollkeeper.storage.database import Database, Part
-from tollkeeper.storage.journal import encode
-from tollkeeper.storage.journal_folder import JournalFolder, UnsafeFolder
+from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
+from tollkeeper.storage.ledger.journal import encode
+from tollkeeper.storage.ledger.journal_folder import JournalFolder, UnsafeFolder
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tools.node import Node, tollkeeper
 
 NOBODY = 65_534
@@ -97,7 +97,7 @@ async def scene(stores: Stores, tmp_path: Path) -> Scene:
         customers = Customers(desk)
         await customers.a_model()
         customer = await customers.a_customer()
-    database = Database(load(settings).database_url, Part.WORKER, connections=6, patience_seconds=20)
+    database = Database(load(settings).database_url, DatabaseRole.WORKER, connections=6, patience_seconds=20)
     await database.open()
     bookkeeper = Bookkeeper(database, "here", tmp_path / "of the call", patience_seconds=20)
     await bookkeeper._begin()
@@ -165,7 +165,7 @@ async def test_what_an_earlier_version_left_in_its_folder_is_settled(scene: Scen
     former = tmp_path / "former"
     former.mkdir(mode=0o700)
     scene.forge(former / "4711-000001.journal")
-    database = Database(load(scene.settings).database_url, Part.WORKER, connections=6, patience_seconds=20)
+    database = Database(load(scene.settings).database_url, DatabaseRole.WORKER, connections=6, patience_seconds=20)
     await database.open()
     bookkeeper = Bookkeeper(database, "here", scene.folder, patience_seconds=20, former_folder=former)
     for mode, settled in ((0o777, 0), (0o700, 1)):

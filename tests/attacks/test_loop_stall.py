@@ -10,6 +10,7 @@ import pytest
 from tests.chat import PATH, chat
 from tests.client import ask
 from tests.customers import Customers
+from tollkeeper.core.money.quote import TokenCaps
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
@@ -65,7 +66,8 @@ async def test_whoever_calls_beside_a_large_strange_body_is_served(
     node: Node, simulator: Simulator, townsfolk: Customers, strange: str, seconds_to_build: float
 ) -> None:
     customer, bystander = await townsfolk.a_customer(usd="1000"), await townsfolk.a_customer()
-    model = await townsfolk.a_model()
+    # One that can read all of it: a body that is too long for its model is refused before it is sent.
+    model = await townsfolk.a_model(limits=TokenCaps(context_tokens=2**31 - 1))
     wait_until(lambda: chat(node, bystander.key, model, "Hi").status == 200, within_seconds=30)
     make, status = STRANGE[strange]
     body = b'{"model":"%s",%s}' % (model.encode(), make())

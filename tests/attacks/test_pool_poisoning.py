@@ -13,12 +13,12 @@ from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import office, opened
-from tollkeeper.core.charge import Ending
-from tollkeeper.core.pool import Place
+from tollkeeper.core.money.charge import Ending
+from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.accounts import without_limits
 from tools.node import Node
 from tools.services.process import wait_until, wait_until_async
@@ -92,7 +92,7 @@ class Streets:
                 vendor="openai",
                 base_url=simulator.base,
                 secret=KEY,
-                place=Place(tier=tier),
+                place=PoolPlace(tier=tier),
                 models={model: model},
             )
             await self.customers.desk.providers.add(account, actor=ACTOR)
@@ -113,7 +113,7 @@ def simulators() -> Iterator[list[Simulator]]:
 async def streets(stores: Stores) -> AsyncIterator[Streets]:
     settings = await variables(stores)
     await without_limits(settings["TOLLKEEPER_DATABASE_URL"])
-    async with office(load(settings)) as desk, opened(load(settings), Part.CONSOLE) as database:
+    async with office(load(settings)) as desk, opened(load(settings), DatabaseRole.CONSOLE) as database:
         with Node(settings | PATIENT) as node:
             yield Streets(node, Customers(desk), SqlReceipts(database))
 

@@ -7,8 +7,8 @@ import pytest
 from tests.chat import chat, listening, order, read_until, receipt_of
 from tests.customers import ACTOR, Customer, Customers
 from tests.journeys.test_endings import header_in
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
@@ -53,5 +53,5 @@ async def test_a_stream_ends_when_its_key_or_account_does_and_costs_what_was_del
     assert b"What was delivered until then is charged" in received
     receipt = await receipt_of(receipts, header_in(received, b"x-request-id"))
     assert (receipt.ending, receipt.usage_source) == (Ending.REVOKED, UsageSource.COUNTED)
-    assert 0 < receipt.usage.output_tokens < WORDS
+    assert 0 < receipt.usage.output_units < WORDS
     assert b"error" not in told

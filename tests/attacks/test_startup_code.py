@@ -66,7 +66,7 @@ def taken_port() -> Iterator[str]:
         yield str(server.getsockname()[1])
 
 
-@pytest.mark.parametrize("command", ["serve", "work", "front"])
+@pytest.mark.parametrize("command", ["serve", "work", "front", "console"])
 def test_nothing_starts_where_unknown_code_ran_first(environment: Environment, command: str) -> None:
     (environment.site_packages / "zz_evil.pth").write_text(f"/a/path\n{EVIL}\n")
     ended = environment.run(command)

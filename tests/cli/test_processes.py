@@ -10,7 +10,7 @@ from tollkeeper.cli.families import FAMILIES
 from tools.node import tollkeeper
 
 NOBODY = "There is no account 77."
-SERVING = {"serve", "front", "work"}
+SERVING = {"serve", "front", "work", "console"}
 
 # What is typed, how it ends, and what is said.
 TYPED = {
@@ -18,8 +18,10 @@ TYPED = {
     "serve": (["serve"], 1, "TOLLKEEPER_DATABASE_URL is not set."),
     "front": (["front"], 1, "TOLLKEEPER_DATABASE_URL is not set."),
     "work": (["work"], 1, "TOLLKEEPER_DATABASE_URL is not set."),
+    "console": (["console"], 1, "TOLLKEEPER_DATABASE_URL is not set."),
     "migrate": (["migrate"], 0, r"The schema is at revision \d+"),
     "settings": (["settings"], 0, "TOLLKEEPER_KEY_SNAPSHOTS"),
+    "doctor": (["doctor"], 1, "TOLLKEEPER_DATABASE_URL is not set."),
     "credit": (["credit", "77", "1"], 1, NOBODY),
     "redeem": (["redeem", "77"], 1, NOBODY),
     "faucet": (["faucet", "77", "--ip", "192.0.2.7"], 1, NOBODY),
@@ -36,6 +38,9 @@ TYPED = {
     "price": (["price", "history", "none"], 1, "There is no model 'none'"),
     "lot": (["lot", "extend", "77", "--until", "soon", "--reason", "a slip"], 1, "'soon' is not a time"),
     "provider": (["provider", "pause", "nobody"], 1, "There is no provider account 'nobody'."),
+    "pepper": (["pepper", "retire", "9"], 1, "Pepper 9 is not listed"),
+    "envelope": (["envelope", "reseal"], 0, "0 secrets are sealed anew"),
+    "announce": (["announce", "remove", "77"], 1, "There is no announcement 77."),
     "ban": (["ban", "list"], 0, "No client is banned."),
     "restriction": (["restriction", "list"], 0, "No account is restricted."),
     "books": (["books", "check"], 0, "The books are clean."),
@@ -58,7 +63,7 @@ def test_every_command_and_family_is_here() -> None:
 @pytest.mark.parametrize("name", TYPED)
 def test_it_runs_as_a_process(house: dict[str, str], name: str) -> None:
     arguments, code, told = TYPED[name]
-    done = tollkeeper({} if name in SERVING else house, *arguments)
+    done = tollkeeper({} if name in {*SERVING, "doctor"} else house, *arguments)
     said, silent = (done.stdout, done.stderr) if code == 0 else (done.stderr, done.stdout)
     assert (done.returncode, silent) == (code, ""), done
     assert re.search(told, said), said

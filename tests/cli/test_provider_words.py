@@ -13,19 +13,19 @@ from tollkeeper.cli.provider_words import (
     check_rejects,
     check_vendor,
     health,
-    limits,
+    limits_in_words,
     model_names,
     usd,
 )
-from tollkeeper.core.money import UNITS_PER_USD, Quota
-from tollkeeper.core.pool import Place
+from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
+from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import ProviderStanding, ProviderState
 
 IDLE = ProviderStanding(
     name="first",
     vendor="openai",
     base_url="https://api.example/v1",
-    place=Place(),
+    place=PoolPlace(),
     models=None,
     state=ProviderState.ACTIVE,
     suspended_at=None,
@@ -69,13 +69,13 @@ def test_health_is_told_in_words(known: dict[str, object], told: str) -> None:
 @pytest.mark.parametrize(
     ("place", "told"),
     [
-        (Place(), "none"),
-        (Place(concurrency=4), "4 at once"),
-        (Place(requests_per_minute=60, tokens_per_minute=9_000), "60 requests/min, 9000 tokens/min"),
+        (PoolPlace(), "none"),
+        (PoolPlace(concurrency=4), "4 at once"),
+        (PoolPlace(requests_per_minute=60, tokens_per_minute=9_000), "60 requests/min, 9000 tokens/min"),
     ],
 )
-def test_limits_are_told_in_words(place: Place, told: str) -> None:
-    assert limits(place) == told
+def test_limits_are_told_in_words(place: PoolPlace, told: str) -> None:
+    assert limits_in_words(place) == told
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from tollkeeper.core import errors
 from tollkeeper.core.errors import GatewayError
 
 STATUSES_OF_THE_SPECIFICATION = {400, 401, 403, 404, 413, 429, 500, 503}
-SETTLED_BY_DECISION = {405, 524}
+SETTLED_BY_DECISION = {405, 409, 422, 524}
 
 
 def tree(of: type[GatewayError] = GatewayError) -> Iterator[type[GatewayError]]:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tollkeeper.edge.calls import ClientWatch
-from tollkeeper.edge.exchange import Exchange
+from tollkeeper.edge.http.exchange import Exchange
 
 SCOPE = {"method": "POST", "path": "/v1/chat/completions", "headers": []}
 

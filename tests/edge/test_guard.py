@@ -6,8 +6,8 @@ import pytest
 
 from tollkeeper.core.errors import IpBanned
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.edge.exchange import Exchange
 from tollkeeper.edge.guard import ALL_LOOKUPS_A_SECOND, LOOKUPS_A_SECOND, Guard
+from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.ports import Ban
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

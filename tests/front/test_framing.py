@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.attacks.smuggling import Case, cases
-from tollkeeper.front.framing import HEAD_BYTES_MOST, Framing
+from tollkeeper.front.framing import HANG_UP, HEAD_BYTES_MOST, Framing
 
 HOST = b"Host: localhost:8080\r\n"
 GET = b"GET /v1/models?limit=1 HTTP/1.1\r\n" + HOST + b"X-One: \xff\r\n\r\n"
@@ -74,3 +74,28 @@ def test_a_head_without_end_is_refused() -> None:
     framing = Framing(b"")
     framing.feed(b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"x" * HEAD_BYTES_MOST)
     assert framing.is_broken
+
+
+def test_the_last_request_says_so_and_nothing_passes_behind_it() -> None:
+    framing = Framing(ADDED)
+    assert framing.feed(GET) == GET[:-2] + ADDED + b"\r\n"
+    framing.next_is_last = True
+    assert framing.feed(POST[:-2]) + framing.feed(POST[-2:] + GET) == POST[:-7] + ADDED + HANG_UP + POST[-7:]
+    assert framing.feed(b"anything\n") == b""
+    assert not framing.is_broken
+
+
+def test_between_requests_is_who_is_whole_and_answered() -> None:
+    framing = Framing(b"")
+    assert framing.is_between
+    for piece in (GET[:20], GET[20:]):
+        framing.feed(piece)
+        assert not framing.is_between
+    assert list(framing.asked) == [False]
+    framing.asked.clear()
+    assert framing.is_between
+    framing.feed(POST[:-2])
+    framing.asked.clear()
+    assert not framing.is_between
+    framing.feed(POST[-2:] + b"HEAD" + GET[3:])
+    assert list(framing.asked) == [True]

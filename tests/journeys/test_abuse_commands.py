@@ -12,10 +12,10 @@ import pytest
 from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tollkeeper.app import opened
-from tollkeeper.core.abuse import Policy
+from tollkeeper.core.limits.abuse import Policy
 from tollkeeper.settings import load
-from tollkeeper.storage.bans import ban
-from tollkeeper.storage.database import Part
+from tollkeeper.storage.limits.bans import ban
+from tollkeeper.storage.postgres.database import DatabaseRole
 from tools.node import clean_environment
 from tools.services.process import wait_until
 
@@ -55,7 +55,7 @@ def at_work(own: dict[str, str]) -> Iterator[None]:
 
 
 async def banned_by_a_gateway(own: dict[str, str], ip: str = IP) -> None:
-    async with opened(load(own), Part.GATEWAY) as database:
+    async with opened(load(own), DatabaseRole.GATEWAY) as database:
         counted = {"calls": 301, "within_seconds": 60, "codes_seen_here": {"not_found": 1, "invalid_api_key": 250}}
         await ban(database, Policy(), ip, "invalid_calls", counted)
 
@@ -107,7 +107,7 @@ def test_an_ipv6_client_is_its_network(own: dict[str, str], written: str) -> Non
         (["restriction", "explain", "77"], "There is no account 77."),
         (["group", "add", "gold", "--rate", "0"], "'0' is not a limit"),
         (["group", "add", "gold", "--rate", "many"], "'many' is not a limit"),
-        (["group", "add", "Gold"], "account_group_name_check"),
+        (["group", "add", "Gold"], "A group's name has 1 to 32 small letters"),
         (["group", "add", "standard"], "There is a group 'standard' already."),
         (["group", "set", "gold"], "There is no group 'gold'."),
         (["group", "set", "standard", "--kind", "chat"], "'chat' is not a rate: write NAME=N"),

@@ -5,9 +5,13 @@ import time
 
 import pytest
 
+from tests.chat import listening, order, read_until, receipt_of, request_id_in
 from tests.client import ask
 from tests.customers import Customers
+from tollkeeper.core.money.quote import TokenCaps
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
+from tools.services.process import wait_until
 
 DEPRECATED_PATHS = pytest.mark.parametrize("path", ["/api/token", "/api/v1/token"])
 
@@ -19,7 +23,7 @@ async def test_the_account_balance_is_that_of_the_keys_account(node: Node, towns
     assert answer.status == 200
     assert answer.json.keys() == {"type", "balance", "timestamp"}
     assert answer.json["type"] == "account"
-    assert answer.json["balance"] == {"remained_cash": 12.345, "used_cash": 0.0, "currency": "USD"}
+    assert answer.json["balance"] == {"remained_cash": 12.345, "used_cash": 0.0, "held_cash": 0.0, "currency": "USD"}
     assert abs(answer.json["timestamp"] - time.time()) < 60
 
 
@@ -29,7 +33,7 @@ async def test_the_key_balance_is_that_of_the_key_itself(node: Node, townsfolk: 
     answer = ask(node, "/v2/token/balance", key=customer.key)
     assert answer.status == 200
     assert answer.json["type"] == "token"
-    assert answer.json["balance"] == {"remained_cash": 1.5, "used_cash": 0.0, "currency": "USD"}
+    assert answer.json["balance"] == {"remained_cash": 1.5, "used_cash": 0.0, "held_cash": 0.0, "currency": "USD"}
 
 
 @pytest.mark.rule("R3.2")
@@ -37,7 +41,33 @@ async def test_the_key_balance_is_that_of_the_key_itself(node: Node, townsfolk: 
 async def test_cash_has_three_decimals_on_the_wire(node: Node, townsfolk: Customers, path: str) -> None:
     customer = await townsfolk.a_customer(usd="7")
     text = ask(node, path, key=customer.key).text
-    assert re.findall(rb'_cash":([0-9.]+)', text) == [b"7.000", b"0.000"]
+    assert re.findall(rb'_cash":([0-9.]+)', text) == [b"7.000", b"0.000", b"0.000"]
+
+
+@pytest.mark.usefixtures("simulator")
+async def test_what_a_running_call_holds_is_told_as_held_and_comes_back(
+    node: Node, townsfolk: Customers, receipts: SqlReceipts
+) -> None:
+    customer = await townsfolk.a_customer(usd="10", quota_usd="5")
+    model = await townsfolk.a_model(limits=TokenCaps(max_output_tokens=1_000_000))
+
+    def cash(path: str) -> tuple[float, float, float]:
+        told = ask(node, path, key=customer.key).json["balance"]
+        return told["remained_cash"], told["used_cash"], told["held_cash"]
+
+    wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=30)
+    body = order(model, "[[tokens=40 chunk_ms=100]]", stream=True, max_tokens=500_000)
+    with listening(node, customer.key, body) as stream:
+        begun = read_until(stream, b"data: ")
+        for path, whole in (("/v2/account/balance", 10), ("/v2/token/balance", 5)):
+            remained, used, held = cash(path)
+            assert held > 0.9
+            assert used == 0
+            # What remains is rounded down.
+            assert remained + held == pytest.approx(whole, abs=0.002)
+        ended = begun + read_until(stream, b"data: [DONE]")
+    assert (await receipt_of(receipts, request_id_in(ended))).charged > 0
+    assert cash("/v2/account/balance")[2] == 0
 
 
 async def test_an_unlimited_key_reports_what_it_can_draw(node: Node, townsfolk: Customers) -> None:

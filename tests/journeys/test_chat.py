@@ -7,11 +7,11 @@ from tests.chat import PATH, chat, chunks, error_in, events, order, receipt_of, 
 from tests.client import ask
 from tests.conftest import PROVIDER_KEY
 from tests.customers import DEAR_OUTPUT, Customers
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.quote import TokenLimits
-from tollkeeper.demo.speech import text_of
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.money.quote import TokenCaps
+from tollkeeper.storage.usage.receipts import SqlReceipts
+from tollkeeper_simulator.speech import text_of
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
@@ -41,13 +41,13 @@ async def test_an_answer_comes_back_as_the_provider_gave_it_and_is_charged(
     assert answer.json["choices"][0]["message"]["content"] == text_of(20)
     truth = simulator.wait_for(answer.headers["x-request-id"])
     receipt = await receipt_of(receipts, answer)
-    assert (receipt.usage.input_tokens, receipt.usage.output_tokens) == (truth["input_tokens"], 20)
+    assert (receipt.usage.input_units, receipt.usage.output_units) == (truth["input_tokens"], 20)
     assert receipt.charged == (truth["input_tokens"] + 20 * 4) * UNITS
     assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.PROVIDER)
     assert answer.headers["x-charged-usd"] == receipt.charged_usd
     assert receipt.formula == (
         f"1 group × 1 model × ({truth['input_tokens'] - 3} input + 3 cached × 1 + 20 output × 4) "
-        f"= {truth['input_tokens'] + 80}.000000 quota"
+        f"= {truth['input_tokens'] + 80} quota tokens = {receipt.charged_usd} USD"
     )
     [attempt] = receipt.attempts
     assert (attempt["outcome"], attempt["status"], attempt["cost"]) == ("completed", 200, receipt.charged)
@@ -64,7 +64,7 @@ async def test_a_stream_delivers_its_pieces_and_is_charged_what_the_provider_rep
     assert words(answer.text) == text_of(30)
     assert all(chunk["choices"] for chunk in chunks(answer.text)), "a usage chunk came that nobody asked for"
     receipt = await receipt_of(receipts, answer)
-    assert receipt.charged == (receipt.usage.input_tokens + 30 * 4) * UNITS
+    assert receipt.charged == (receipt.usage.input_units + 30 * 4) * UNITS
     assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.PROVIDER)
 
 
@@ -196,20 +196,20 @@ async def test_a_stream_that_outgrows_its_hold_extends_it(
     node: Node, townsfolk: Customers, receipts: SqlReceipts
 ) -> None:
     customer = await townsfolk.a_customer()
-    model = await townsfolk.a_model(limits=TokenLimits(hold_output_tokens=50))
+    model = await townsfolk.a_model(limits=TokenCaps(hold_output_tokens=50))
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     # Slowly enough that each extension is booked before the next one is due, on a slow machine too.
     answer = chat(node, customer.key, model, "[[tokens=400 per_chunk=10 chunk_ms=50]]", stream=True)
     assert words(answer.text) == text_of(400)
     receipt = await receipt_of(receipts, answer)
-    assert receipt.held >= receipt.charged == (receipt.usage.input_tokens + 400) * UNITS
+    assert receipt.held >= receipt.charged == (receipt.usage.input_units + 400) * UNITS
 
 
 async def test_a_stream_ends_when_the_quota_for_more_of_it_is_not_there(
     node: Node, townsfolk: Customers, receipts: SqlReceipts
 ) -> None:
     customer = await townsfolk.a_customer(usd="0.001")  # 500 quota
-    model = await townsfolk.a_model(limits=TokenLimits(hold_output_tokens=150))
+    model = await townsfolk.a_model(limits=TokenCaps(hold_output_tokens=150))
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     answer = chat(node, customer.key, model, "[[tokens=5000 chunk_ms=1]]", stream=True)
     assert error_in(answer.text)["code"] == "insufficient_account_quota"

@@ -1,6 +1,8 @@
 """The command line, as an operator types it."""
 
 import asyncio
+import json
+import re
 import socket
 import subprocess
 import sys
@@ -12,12 +14,12 @@ import pytest
 from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customer
-from tests.storage.test_books import a_settled_call
+from tests.storage.ledger.test_books import a_settled_call
 from tollkeeper.app import opened
 from tollkeeper.settings import keys_by_version, load
-from tollkeeper.storage.database import Part
 from tollkeeper.storage.envelope import EnvelopeKeys, unseal
-from tollkeeper.storage.schema import newest_revision
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.postgres.schema import newest_revision
 from tools.node import Node, clean_environment, fresh_secrets
 from tools.node import tollkeeper as tollkeeper_process
 
@@ -33,6 +35,13 @@ def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
     assert "nothing added" in tollkeeper(own, "credit", "1", "10", "--source-id", "p1").stdout
     made = tollkeeper(own, "key", "create", "1", "laptop", "--quota-usd", "2.5", "--days", "30").stdout
     assert made.startswith("key 1\nsk-a")
+    for verb, first, again in (
+        ("pause", "paused", "was paused before"),
+        ("resume", "resumed", "was not paused"),
+        ("pause", "paused", "was paused before"),
+    ):
+        assert [tollkeeper(own, "key", verb, "1").stdout for _ in range(2)] == [f"key 1 {first}\n", f"key 1 {again}\n"]
+    assert re.search(r"paused \d{4}-\d\d-\d\d, until", tollkeeper(own, "key", "list", "1").stdout)
     assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 revoked\n"
     assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 was revoked before\n"
     checked = tollkeeper(own, "books", "check")
@@ -61,18 +70,29 @@ async def test_a_provider_key_is_sealed_and_never_shown(own: dict[str, str]) -> 
         (["key", "create", "77", "name"], "There is no account 77."),
         (["key", "create", "1", "n" * 65], "shorten it to 64"),
         (["key", "revoke", "77"], "There is no key 77."),
+        (["key", "pause", "77"], "There is no key 77."),
+        (["key", "resume", "77"], "There is no key 77."),
         (["account", "create", "x", "--group", "gold"], "There is no group 'gold'."),
-        (["key", "create", "1", "k", "--quota-usd", "abc"], "'abc' is not a number of USD. Nothing was done."),
-        (["model", "add", "bad id"], "model_id_check"),
+        (["key", "create", "1", "k", "--quota-usd", "abc"], "'abc' is not a number of USD. Write it like"),
+        (["model", "add", "bad id"], "A model's id has 1 to 128 letters"),
+        (["key", "list", "77"], "There is no account 77."),
+        (["top-up", "list", "77"], "There is no account 77."),
+        (["lot", "list", "77"], "There is no account 77."),
+        (["credit", "1", "1e3"], "'1e3' is not a number of USD. Write it like 1000"),
         (["model", "add", "m", "--multiplier", "0.0000001"], "at most six decimals"),
         (["model", "add", "m", "--group", "gold"], "There is no group 'gold'."),
+        (["model", "add", "m", "--kind", "image"], "needs its prices"),
+        (["model", "add", "m", "--kind", "embedding", "--price", "1024x1024=1"], "no other has such"),
+        (["model", "add", "m", "--by-token"], "Only a model for images"),
+        (["model", "add", "m", "--kind", "image", "--by-token", "--price", "1024x1024=1"], "without a --price"),
         (["provider", "add", "p", "https://api.example/v1"], "No provider key was given"),
         (["provider", "add", "p", "ftp://api.example"], "base_url"),
+        (["provider", "add", "P", "https://api.example/v1"], "A provider account's name has 1 to 64 small letters"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else None,
 )
 def test_mistakes_are_told_in_a_sentence(own: dict[str, str], arguments: list[str], told: str) -> None:
-    run = tollkeeper(own, *arguments, stdin="secret\n" if "ftp://api.example" in arguments else "")
+    run = tollkeeper(own, *arguments, stdin="secret\n" if {"ftp://api.example", "P"} & {*arguments} else "")
     assert run.returncode == 1
     assert told in run.stderr
     assert "Traceback" not in run.stderr
@@ -125,7 +145,7 @@ async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
         "TOLLKEEPER_REDIS_URL": stores.redis_url,
     }
     run = tollkeeper(empty, "account", "create", "Ada")
-    assert run.returncode == 1
+    assert run.returncode == 3
     assert "tollkeeper migrate" in run.stderr
     assert f"revision {newest_revision()}" in tollkeeper(empty, "migrate").stdout
     assert tollkeeper(empty, "account", "create", "Ada").returncode == 0
@@ -133,7 +153,7 @@ async def test_an_empty_database_is_told_to_be_migrated(stores: Stores) -> None:
 
 def test_a_database_out_of_reach_is_told(own: dict[str, str]) -> None:
     run = tollkeeper(own | {"TOLLKEEPER_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "books", "check")
-    assert run.returncode == 1
+    assert run.returncode == 3
     assert "Is it up" in run.stderr
 
 
@@ -144,7 +164,7 @@ async def test_an_unanswered_credit_is_repeated_safely(own: dict[str, str]) -> N
     async with connection.transaction():
         await connection.execute("select from tollkeeper.account_books for update")
         run = await asyncio.to_thread(tollkeeper, impatient, "credit", "1", "10")
-    assert run.returncode == 1
+    assert run.returncode == 3
     assert "is not known" in run.stderr
     source_id = run.stderr.split("--source-id ")[1].split("'")[0]
     for _ in range(2):
@@ -158,13 +178,13 @@ async def test_a_statement_lists_every_movement_with_its_balance(own: dict[str, 
     tollkeeper(own, "credit", "1", "1", "--source-id", "p1")
     tollkeeper(own, "key", "create", "1", "k")
     tollkeeper(own, "model", "add", "m")
-    async with opened(load(own), Part.WORKER) as database:
+    async with opened(load(own), DatabaseRole.WORKER) as database:
         await a_settled_call(database, Customer(1, 1, ""))
     told = tollkeeper(own, "books", "statement", "1", "--csv").stdout.splitlines()
-    assert told[0] == "time,what,detail,amount,balance"
+    assert told[0] == "time,what,detail,USD,balance USD,quota tokens"
     assert [line.split(",")[1] for line in told[1:]] == ["credit", "charged"]
-    assert told[1].endswith(",500000.000000,500000.000000")
-    assert told[2].endswith(",-0.000400,499999.999600")
+    assert told[1].endswith(",1.000,1.000,500000")
+    assert told[2].endswith(",-0.0000000008,0.9999999992,-0.0004")
     assert "charged" in tollkeeper(own, "books", "statement", "1").stdout
 
 
@@ -187,6 +207,14 @@ def test_serve_does_not_share_a_port_with_a_stranger(own: dict[str, str]) -> Non
     assert f"Port {port} of 127.0.0.1 is taken." in run.stderr
 
 
+def test_the_log_of_a_node_is_json_without_small_talk(own: dict[str, str]) -> None:
+    with Node(own) as node:
+        node.stop()
+        lines = [json.loads(line) for line in node.log.read_text().splitlines()]
+    assert [line["message"] for line in lines if line.get("level") != "info"] == []
+    assert "see ya" not in str(lines)
+
+
 async def test_a_running_node_is_on_file_with_its_heartbeat(own: dict[str, str]) -> None:
     with Node(own | {"TOLLKEEPER_NODE_NAME": "north"}):
         connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])
@@ -195,3 +223,15 @@ async def test_a_running_node_is_on_file_with_its_heartbeat(own: dict[str, str])
         )
         await connection.close()
     assert (row["name"], row["alive"]) == ("north", True)
+
+
+def test_prices_of_embeddings_and_of_images_by_token_read_as_what_they_are_for(own: dict[str, str]) -> None:
+    assert tollkeeper(own, "model", "add", "e", "--kind", "embedding", "--multiplier", "0.5").returncode == 0
+    by_token = ("--kind", "image", "--by-token", "--multiplier", "2.5", "--completion", "8")
+    assert tollkeeper(own, "model", "add", "i", *by_token).returncode == 0
+    embedding = tollkeeper(own, "price", "preview", "e", "--multiplier", "1").stdout
+    assert "old: 1.000 USD for a million input tokens; model 0.5" in embedding
+    assert "new: 2.000 USD for a million input tokens; model 1" in embedding
+    image = tollkeeper(own, "price", "preview", "i", "--completion", "4").stdout
+    assert "5.000 USD for a million input tokens" in image
+    assert "40.000 USD for a million output tokens; model 2.5, completion 8" in image

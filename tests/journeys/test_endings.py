@@ -11,11 +11,11 @@ from tests.chat import chat, chunks, error_in, events, listening, order, read_un
 from tests.client import ask
 from tests.conftest import ADDRESSES, HASTE
 from tests.customers import Customer, Customers
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.quote import TokenLimits
-from tollkeeper.core.receipt import Receipt
-from tollkeeper.demo.speech import text_of
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.money.quote import TokenCaps
+from tollkeeper.core.usage.receipt import Receipt
+from tollkeeper.storage.usage.receipts import SqlReceipts
+from tollkeeper_simulator.speech import text_of
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
@@ -27,9 +27,9 @@ UNITS = 1_000_000
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
-async def a_caller(townsfolk: Customers, node: Node, limits: TokenLimits | None = None) -> tuple[Customer, str]:
+async def a_caller(townsfolk: Customers, node: Node, limits: TokenCaps | None = None) -> tuple[Customer, str]:
     customer = await townsfolk.a_customer()
-    model = await townsfolk.a_model(limits=limits or TokenLimits())
+    model = await townsfolk.a_model(limits=limits or TokenCaps())
     known = {"key": customer.key, "headers": MAIN}
     wait_until(lambda: model in ask(node, "/v1/models", **known).text.decode(), within_seconds=20)  # type: ignore[arg-type]
     return customer, model
@@ -48,7 +48,7 @@ async def test_on_main_a_long_call_is_cut_goes_on_and_is_charged(
     assert (answer.headers["cf-error"], answer.headers["x-should-retry"]) == ("524", "false")
     receipt = await receipt_of(receipts, answer)
     assert (receipt.ending, receipt.usage_source) == (Ending.CUT, UsageSource.PROVIDER)
-    assert receipt.charged == (receipt.usage.input_tokens + 9) * UNITS
+    assert receipt.charged == (receipt.usage.input_units + 9) * UNITS
     assert simulator.wait_for(answer.headers["x-request-id"])["ending"] == "finished"
     [line] = [line for line in hasty_node.call_lines() if line["request_id"] == answer.headers["x-request-id"]]
     assert (line["status"], line["key_id"]) == (524, customer.key_id)
@@ -72,7 +72,7 @@ async def test_a_cut_call_that_is_never_answered_is_charged_its_input(
     assert answer.status == 524
     receipt = await receipt_of(receipts, answer)
     assert (receipt.ending, receipt.usage_source) == (Ending.CUT, UsageSource.COUNTED_INPUT)
-    assert receipt.charged == receipt.usage.input_tokens * UNITS > 0
+    assert receipt.charged == receipt.usage.input_units * UNITS > 0
 
 
 @pytest.mark.rule("L3.1")
@@ -132,17 +132,17 @@ async def test_a_stream_ends_by_its_rule(
     assert answer.status == 200
     receipt = await receipt_of(receipts, answer)
     assert receipt.ending is ending
-    assert receipt.charged == (receipt.usage.input_tokens + receipt.usage.output_tokens) * UNITS
+    assert receipt.charged == (receipt.usage.input_units + receipt.usage.output_units) * UNITS
     if whole:
         assert words(answer.text) == text_of(20)
-        assert receipt.usage.output_tokens == 20
+        assert receipt.usage.output_units == 20
     else:
         assert error_in(answer.text)["code"] == "stream_broken"
         delivered = "".join(
             chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks(answer.text) if "choices" in chunk
         )
         assert text_of(20).startswith(delivered)
-        assert receipt.usage.output_tokens == len(delivered.split()) > 0
+        assert receipt.usage.output_units == len(delivered.split()) > 0
         assert receipt.usage_source is UsageSource.COUNTED
 
 
@@ -189,7 +189,7 @@ async def test_a_whole_answer_without_a_credible_report_is_counted(
     answer = chat(hasty_node, customer.key, model, f"[[tokens=20 usage={usage}]]", headers=MAIN)
     receipt = await receipt_of(receipts, answer)
     assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.COUNTED)
-    assert receipt.usage.output_tokens == 20
+    assert receipt.usage.output_units == 20
 
 
 async def test_silence_is_kept_alive_by_comments(hasty_node: Node, townsfolk: Customers) -> None:
@@ -215,14 +215,14 @@ async def test_who_leaves_a_stream_pays_for_what_came_and_the_provider_is_stoppe
     assert truth["closed_at"] - left_at < 1
     receipt = await receipt_of(receipts, request_id)
     assert (receipt.ending, receipt.usage_source) == (Ending.CLIENT_LEFT, UsageSource.COUNTED)
-    assert receipt.usage.input_tokens == truth["input_tokens"]
-    assert 7 <= receipt.usage.output_tokens <= truth["output_tokens"]
+    assert receipt.usage.input_units == truth["input_tokens"]
+    assert 7 <= receipt.usage.output_units <= truth["output_tokens"]
 
 
 async def test_a_model_with_hidden_thoughts_is_heard_to_the_end_when_its_caller_leaves(
     hasty_node: Node, townsfolk: Customers, receipts: SqlReceipts, simulator: Simulator
 ) -> None:
-    customer, model = await a_caller(townsfolk, hasty_node, TokenLimits(hidden_reasoning=True))
+    customer, model = await a_caller(townsfolk, hasty_node, TokenCaps(hidden_reasoning=True))
     body = order(model, "[[tokens=50 chunk_ms=20]]", stream=True)
     with listening(hasty_node, customer.key, body, "main.test") as connection:
         received = read_until(connection, b"silver")
@@ -230,7 +230,7 @@ async def test_a_model_with_hidden_thoughts_is_heard_to_the_end_when_its_caller_
     assert simulator.wait_for(request_id)["ending"] == "finished"
     receipt = await receipt_of(receipts, request_id)
     assert (receipt.ending, receipt.usage_source) == (Ending.CLIENT_LEFT, UsageSource.PROVIDER)
-    assert receipt.usage.output_tokens == 50
+    assert receipt.usage.output_units == 50
 
 
 async def test_who_leaves_a_whole_call_pays_for_all_of_it(
@@ -243,7 +243,7 @@ async def test_who_leaves_a_whole_call_pays_for_all_of_it(
     [truth] = [row for row in simulator.wait_for_lines(before + 1)[before:] if row["model"] == model]
     receipt = await receipt_of(receipts, truth["request_id"])
     assert (receipt.ending, receipt.usage_source) == (Ending.CLIENT_LEFT, UsageSource.PROVIDER)
-    assert receipt.usage.output_tokens == 30
+    assert receipt.usage.output_units == 30
 
 
 def simulator_is_asked(node: Node, key: str) -> bool:

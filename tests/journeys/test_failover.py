@@ -15,14 +15,14 @@ from tests.command_line import tollkeeper
 from tests.conftest import ADDRESSES, Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tollkeeper.app import office, opened
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.pool import Place
-from tollkeeper.core.receipt import Receipt
-from tollkeeper.demo.speech import text_of
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.pool.choice import PoolPlace
+from tollkeeper.core.usage.receipt import Receipt
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.usage.receipts import SqlReceipts
+from tollkeeper_simulator.speech import text_of
 from tools.node import Node
 from tools.services.process import wait_until, wait_until_async
 from tools.simulator import Simulator
@@ -61,7 +61,7 @@ class Circle:
                 vendor="openai",
                 base_url=self.simulators[simulator].base,
                 secret=key if tier == 1 else KEY,
-                place=Place(tier=tier),
+                place=PoolPlace(tier=tier),
                 models={model: (names or {}).get(simulator, model)},
             )
             await self.customers.desk.providers.add(account, actor=ACTOR)
@@ -97,7 +97,7 @@ def simulators() -> Iterator[dict[str, Simulator]]:
 @pytest.fixture(scope="module")
 async def circle(stores: Stores, simulators: dict[str, Simulator]) -> AsyncIterator[Circle]:
     settings = await variables(stores)
-    async with office(load(settings)) as desk, opened(load(settings), Part.CONSOLE) as database:
+    async with office(load(settings)) as desk, opened(load(settings), DatabaseRole.CONSOLE) as database:
         with Node(settings | ADDRESSES | LIMITS) as node:
             made = Circle(settings, Customers(desk), SqlReceipts(database), node)
             made.simulators = simulators
@@ -141,7 +141,7 @@ async def test_a_call_that_fails_at_one_account_is_answered_by_another(
     assert first[1] != "completed"
     assert outcome is None or first[1] == outcome
     assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.PROVIDER)
-    assert receipt.charged == (receipt.usage.input_tokens + 20) * UNITS, "charged once, for what was delivered"
+    assert receipt.charged == (receipt.usage.input_units + 20) * UNITS, "charged once, for what was delivered"
 
 
 @pytest.mark.rule("L5.1")
@@ -156,7 +156,7 @@ async def test_a_stream_that_does_not_begin_is_begun_elsewhere(circle: Circle, h
     assert not any("error" in chunk for chunk in chunks(answer.text))
     receipt = await circle.receipt(answer)
     assert tried(receipt) == [(line.accounts[0], "silent"), (line.accounts[1], "completed")]
-    assert receipt.charged == (receipt.usage.input_tokens + 20) * UNITS
+    assert receipt.charged == (receipt.usage.input_units + 20) * UNITS
 
 
 @pytest.mark.parametrize("how", ["error_at=0", "malformed_at=0", "half_close_at=0"])
@@ -188,7 +188,7 @@ async def test_two_may_fail_before_the_third_answers(circle: Circle) -> None:
     assert answer.status == 200
     receipt = await circle.receipt(answer)
     assert [name for name, _ in tried(receipt)] == line.accounts
-    assert receipt.charged == (receipt.usage.input_tokens + 20) * UNITS
+    assert receipt.charged == (receipt.usage.input_units + 20) * UNITS
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -16,8 +16,8 @@ from tests.client import Answer, ask
 from tests.conftest import ACCOUNTS, PROVIDER_KEY, Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import office
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.limits import Rates
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.limits.windows import Rates
 from tollkeeper.settings import load
 from tools.accounts import add_accounts
 from tools.node import Node
@@ -52,7 +52,6 @@ class Village:
         await self.customers.desk.groups.add(group, rates, actor=ACTOR)
         customer = await self.customers.a_customer(group=group)
         # Until the node knows the group.
-        wait_until(lambda: ask(self.node, "/v1/nothing", key=customer.key).status == 404, within_seconds=40)
         wait_until(lambda: ask(self.node, "/v2/token/balance", key=customer.key).status != 503, within_seconds=40)
         return customer
 
@@ -250,6 +249,33 @@ async def test_what_a_client_claims_left_of_the_last_hop_changes_nothing(village
     dodging = {"X-Forwarded-For": "192.0.2.99, 198.51.100.30"}
     wait_until(lambda: ask(village.node, "/v1/models", headers=dodging).status == 403, within_seconds=30)
     assert ask(village.node, "/v1/models", headers={"X-Forwarded-For": "203.0.113.1"}).status == 401
+
+
+async def test_who_has_a_good_key_and_a_wrong_address_is_not_banned(village: Village) -> None:
+    customer, mine = await village.customers.a_customer(), {"X-Forwarded-For": "198.51.100.41"}
+    for _ in range(INVALID_CALLS + 5):
+        answer = ask(village.node, "/v1/v1/chat/completions", method="POST", key=customer.key, headers=mine, body={})
+        assert answer.status == 404
+        answer = ask(village.node, "/v1/responses/resp_1", key=customer.key, headers=mine)
+        assert (answer.status, answer.error["code"]) == (404, "responses_not_stored")
+    # It is a call of its key, as every other.
+    answer = ask(village.node, "/v1/v1/models", key=customer.key, headers=mine)
+    assert int(answer.headers["x-ratelimit-remaining-requests"]) < int(answer.headers["x-ratelimit-limit-requests"])
+    assert ask(village.node, "/v1/models", headers=mine).status == 401
+    theirs = {"X-Forwarded-For": "198.51.100.42"}
+    for _ in range(INVALID_CALLS + 1):
+        ask(village.node, "/v1/v1/models", key="sk-a" + "x" * 48, headers=theirs)
+    wait_until(lambda: ask(village.node, "/v1/models", headers=theirs).status == 403, within_seconds=30)
+
+
+async def test_a_good_key_where_another_protocol_has_it_is_known_at_a_wrong_address(village: Village) -> None:
+    customer = await village.customers.a_customer()
+    mine = {"X-Forwarded-For": "198.51.100.43", "x-api-key": customer.key, "anthropic-version": "2023-06-01"}
+    for _ in range(INVALID_CALLS + 5):
+        answer = ask(village.node, "/v1/v1/messages", method="POST", headers=mine, body={})
+        assert (answer.status, answer.json["type"], answer.error["type"]) == (404, "error", "not_found_error")
+        assert "x-ratelimit-remaining-requests" in answer.headers
+    assert ask(village.node, "/v1/models", headers={"X-Forwarded-For": "198.51.100.43"}).status == 401
 
 
 async def test_our_own_proxy_and_refusals_that_are_nobodys_mistake_are_not_banned(village: Village) -> None:

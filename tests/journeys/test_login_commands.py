@@ -13,12 +13,12 @@ from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.mailbox import SENDER, Mailbox
 from tests.people import QUICK
-from tollkeeper.accounts.front_desk import Visitor
-from tollkeeper.accounts.sign_in import Credentials, sign_in
+from tollkeeper.accounts.people.front_desk import RequestOrigin
+from tollkeeper.accounts.people.sign_in import Credentials, sign_in
 from tollkeeper.app import office
-from tollkeeper.core.logins import TooManyAttempts, WrongCredentials
+from tollkeeper.core.people.logins import TooManyAttempts, WrongCredentials
 from tollkeeper.settings import load
-from tollkeeper.storage.password_hashes import Argon2Hashes
+from tollkeeper.storage.people.password_hashes import Argon2Hashes
 from tools.node import clean_environment
 from tools.services.process import wait_until
 
@@ -68,7 +68,7 @@ def test_somebody_signs_up_by_mail_and_signs_in(own: dict[str, str], mailbox: Ma
     with at_work(own):
         assert "A mail is on its way." in told(own, "sign-up", EMAIL, "--name", "Ada")
         wait_until(lambda: bool(mailbox.texts(EMAIL)))
-    assert "https://console.example/verify#token=" in mailbox.texts(EMAIL)[0]
+    assert "https://console.example/verify?token=" in mailbox.texts(EMAIL)[0]
     token = mailbox.last_token(EMAIL)
     assert "it must have 10 to 256" in refused(own, "verify", stdin=f"{token}\nshort\n")
     assert told(own, "verify", stdin=f"{token}\n{PASSWORD}\n") == "account 1"
@@ -102,11 +102,36 @@ def test_support_sees_and_ends_sessions_and_sends_links(own: dict[str, str], mai
     assert told(own, "revoke-sessions", "1") == "0 sessions of account 1 ended"
     for whom in ("1", EMAIL):
         assert told(own, "drop-second-factor", whom) == "account 1 has no second factor and had none"
+        assert told(own, "drop-passkeys", whom) == "0 passkeys of account 1 removed"
     assert told(own, "reset-password", EMAIL) == "A link is on its way to the e-mail of account 1."
     assert "No login has this e-mail." in refused(own, "reset-password", "nobody@people.example")
     with at_work(own):
         wait_until(lambda: bool(mailbox.texts(EMAIL)))
     assert mailbox.subjects(EMAIL) == ["Choose a new password"]
+
+
+def test_without_a_mail_server_no_mail_is_said_to_be_on_its_way(own: dict[str, str]) -> None:
+    silent = {name: value for name, value in own.items() if name != "TOLLKEEPER_SMTP_URL"}
+    told(silent, "open", EMAIL, stdin=f"{PASSWORD}\n")
+    for command in (("reset-password", EMAIL), ("sign-up", "grace@people.example")):
+        without_mail = told(silent, *command)
+        assert "none is sent: TOLLKEEPER_SMTP_URL names no mail server." in without_mail
+        assert "on its way" not in without_mail
+
+
+def test_without_the_address_of_the_console_no_link_is_said_to_be_on_its_way(own: dict[str, str]) -> None:
+    nowhere = {name: value for name, value in own.items() if name != "TOLLKEEPER_CONSOLE_URL"}
+    told(nowhere, "open", EMAIL, stdin=f"{PASSWORD}\n")
+    for command in (("reset-password", EMAIL), ("sign-up", "grace@people.example")):
+        without_link = told(nowhere, *command)
+        assert "none is sent: its link leads to the console, and TOLLKEEPER_CONSOLE_URL does not" in without_link
+        assert "on its way" not in without_link
+    statement = tollkeeper(nowhere, "partner", "statement", "1").stdout
+    assert "/i/" not in statement
+    assert "no invite link: TOLLKEEPER_CONSOLE_URL does not say where the console is." in statement
+    assert '"invite_link": null' in tollkeeper(nowhere, "partner", "statement", "1", "--json").stdout
+    withdrawal = tollkeeper(nowhere, "partner", "withdraw", "1", "5", "--payee", "Ada", stdin="000000\n")
+    assert "A second factor is set up in the console, on the page Security." in withdrawal.stderr
 
 
 def test_an_account_that_was_taken_over_is_disabled_and_given_back(own: dict[str, str]) -> None:
@@ -136,9 +161,9 @@ async def test_an_operator_ends_locks_and_has_none(own: dict[str, str]) -> None:
         front_desk = msgspec.structs.replace(desk.front_desk, hashes=Argon2Hashes(QUICK))
         for _ in range(5):
             with pytest.raises(WrongCredentials):
-                await sign_in(front_desk, given, Visitor())
+                await sign_in(front_desk, given, RequestOrigin())
         with pytest.raises(TooManyAttempts):
-            await sign_in(front_desk, given, Visitor())
+            await sign_in(front_desk, given, RequestOrigin())
     assert "session 1" in told(own, "sign-in", EMAIL, stdin=f"{PASSWORD}\n")
     assert told(own, "unlock", EMAIL) == "1 locks ended"
     assert told(own, "unlock", EMAIL) == "0 locks ended"

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.chat import receipt_of
+from tests.chat import receipt_of, request_id_in
 from tests.client import Answer, ask
 from tests.customers import ACTOR, Customer, Customers, a_model_id
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.media import MediaLimits
-from tollkeeper.core.multipart_form import content_type, written
+from tollkeeper.core.calls.media import MediaLimits
+from tollkeeper.core.calls.multipart_form import content_type, written
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.ports import NewModel, NewPrice
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
 from tools.services.process import wait_until
 from tools.simulator import Simulator
@@ -115,7 +115,10 @@ async def test_images_come_as_the_provider_gave_them_and_each_is_charged(studio:
     receipt = await receipt_of(studio.receipts, answer)
     assert receipt.charged == 2 * 20_000 * UNITS
     assert (receipt.ending, receipt.usage_source) == (Ending.COMPLETED, UsageSource.MEASURED)
-    assert receipt.formula == "1 group × 20000 quota for each image (1024x1024) × 2 = 40000.000000 quota"
+    assert (
+        receipt.formula
+        == "1 group × 20000 quota tokens for each image (1024x1024) × 2 = 40000 quota tokens = 0.080 USD"
+    )
 
 
 @pytest.mark.rule("E4.2")
@@ -180,7 +183,7 @@ async def test_speech_comes_as_audio_and_its_characters_are_charged(
     receipt = await receipt_of(studio.receipts, answer)
     assert receipt.charged == 90 * UNITS
     assert receipt.usage_source is UsageSource.MEASURED
-    assert receipt.formula == "1 group × 7.5 quota for each character × 12 = 90.000000 quota"
+    assert receipt.formula == "1 group × 7.5 quota tokens for each character × 12 = 90 quota tokens = 0.00018 USD"
 
 
 @pytest.mark.parametrize(
@@ -246,10 +249,6 @@ def sent_raw(studio: Studio, path: str, body: object, *, enough: int | None = No
     return received
 
 
-def request_id_in(head: bytes) -> str:
-    return head.decode("latin-1").lower().partition("x-request-id: ")[2].split()[0]
-
-
 async def test_who_leaves_in_the_middle_of_a_speech_pays_for_its_text(studio: Studio) -> None:
     text = "Hi [[chunk_ms=20]]" + "x" * 3_000
     body = {"model": studio.models[Kind.SPEECH], "input": text, "voice": "alloy"}
@@ -276,6 +275,14 @@ async def test_words_instead_of_sound_are_no_answer(studio: Studio) -> None:
 
 
 # Transcripts.
+
+
+async def test_what_the_demo_provider_speaks_can_be_transcribed(studio: Studio) -> None:
+    spoken = studio.speech("Good morning")
+    answer = studio.listen(spoken.text, "morning.mp3")
+    assert answer.status == 200, answer.text
+    # Eight tenths of a second, begun ones whole.
+    assert await studio.charged(answer) == 50 * UNITS
 
 
 @pytest.mark.rule("E5.1", "E5.4", "L6.1")

@@ -3,12 +3,13 @@
 import time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from urllib.parse import quote
 
 import pytest
 from openai import OpenAI
 
 from tests.client import ask
-from tests.customers import ACTOR, Customers
+from tests.customers import ACTOR, Customers, a_model_id
 from tollkeeper.ports import NewPrice
 from tools.node import Node
 from tools.services.process import wait_until
@@ -61,6 +62,27 @@ async def test_the_official_sdk_lists_models(node: Node, townsfolk: Customers) -
     wait_until(lambda: model in listed(node, customer.key), within_seconds=20)
     with OpenAI(base_url=f"{node.base}/v1", api_key=customer.key) as client:
         assert model in {entry.id for entry in client.models.list()}
+
+
+@pytest.mark.parametrize("ending", ["", "/with:colons@and/slashes.v1"])
+async def test_the_official_sdk_retrieves_one_model(node: Node, townsfolk: Customers, ending: str) -> None:
+    customer, model = await townsfolk.a_customer(), await townsfolk.a_model(model_id=a_model_id() + ending)
+    wait_until(lambda: model in listed(node, customer.key), within_seconds=20)
+    [entry] = [each for each in ask(node, "/v1/models", key=customer.key).json["data"] if each["id"] == model]
+    # As SDKs send it, with slashes encoded, and as people write it.
+    for path in (quote(model, safe=""), model):
+        assert ask(node, f"/v1/models/{path}", key=customer.key).json == entry
+    with OpenAI(base_url=f"{node.base}/v1", api_key=customer.key) as client:
+        assert client.models.retrieve(model).id == model
+
+
+async def test_a_model_that_cannot_be_used_is_404_in_words(node: Node, townsfolk: Customers) -> None:
+    customer, other = await townsfolk.a_customer(), await townsfolk.a_model(only_groups=["restricted"])
+    for model in (other, "none-of-that-name"):
+        answer = ask(node, f"/v1/models/{model}", key=customer.key)
+        assert (answer.status, answer.error["code"]) == (404, "model_not_found")
+        assert f"The model '{model}' cannot be used here" in answer.error["message"]
+    assert ask(node, f"/v1/models/{other}").status == 401
 
 
 async def test_a_revoked_key_is_refused_soon(node: Node, townsfolk: Customers) -> None:

@@ -15,22 +15,22 @@ import msgspec
 import pytest
 from argon2 import PasswordHasher
 
-from tollkeeper.accounts.codes import BatchWish, make_codes
-from tollkeeper.accounts.front_desk import Visitor
-from tollkeeper.accounts.passwords import request_reset
-from tollkeeper.accounts.redeem import RedeemWish, redeem
-from tollkeeper.accounts.sign_in import Credentials, sign_in
-from tollkeeper.accounts.sign_up import SignUpWish, open_account, request_sign_up
+from tollkeeper.accounts.money.codes import BatchWish, make_codes
+from tollkeeper.accounts.money.redeem import RedeemWish, redeem
+from tollkeeper.accounts.people.front_desk import RequestOrigin
+from tollkeeper.accounts.people.passwords import request_reset
+from tollkeeper.accounts.people.sign_in import Credentials, sign_in
+from tollkeeper.accounts.people.sign_up import SignUpWish, open_account, request_sign_up
 from tollkeeper.app import Office, office
 from tollkeeper.app.parts import front_desk_of
 from tollkeeper.core.client_ip import read_ip
-from tollkeeper.core.codes import ALPHABET, GIFT_CODE_LENGTH, mint_code
-from tollkeeper.core.logins import Actor, Role
-from tollkeeper.core.referral import MicroUsd
+from tollkeeper.core.money.codes import ALPHABET, GIFT_CODE_LENGTH, mint_code
+from tollkeeper.core.partner.plan import MicroUsd
+from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.settings import Settings
-from tollkeeper.storage.database import Database, Part
-from tollkeeper.storage.password_hashes import Argon2Hashes
-from tollkeeper.storage.redemption import SqlRedemptions
+from tollkeeper.storage.customers.redemption import SqlRedemptions
+from tollkeeper.storage.people.password_hashes import Argon2Hashes
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
 TRIALS = 15
 # Generous: what skips a password's hash, or waits for a mail server, is found all the same.
@@ -41,7 +41,7 @@ MODEST = PasswordHasher(time_cost=3, memory_cost=32 * 1024, parallelism=1)
 ACTOR = "test"
 AN_OPERATOR = Actor(ACTOR, Role.OPERATOR)
 PASSWORD = "correct horse battery staple 4711"
-VISITOR = Visitor(ip="192.0.2.7")
+VISITOR = RequestOrigin(ip="192.0.2.7")
 
 # What a request has written: attempts that count against whoever asks, mails that the worker has to look at, sign-ups.
 LEFT = """
@@ -59,7 +59,7 @@ class Overheard(Database):
 
     def __init__(self, settings: Settings) -> None:
         url, patience_seconds = settings.database_url.reveal(), settings.store_patience_seconds
-        super().__init__(url, Part.CONSOLE, connections=1, patience_seconds=patience_seconds)
+        super().__init__(url, DatabaseRole.CONSOLE, connections=1, patience_seconds=patience_seconds)
         self.statements: list[str] = []
 
     @asynccontextmanager

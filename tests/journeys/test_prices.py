@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.chat import PATH, chat, listening, order, read_until, receipt_of
+from tests.chat import PATH, chat, listening, order, read_until, receipt_of, request_id_in
 from tests.client import Answer, ask
 from tests.command_line import tollkeeper
 from tests.customers import ACTOR, Customers
 from tollkeeper.accounts.prices import EnteredPrice, PriceWish, enter_price_change
-from tollkeeper.ports.prices import NewFigures, Withdrawn
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.ports.catalog.prices import NewFigures, Withdrawn
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
 from tools.services.process import wait_until, wait_until_async
 
@@ -56,7 +56,7 @@ async def test_a_price_changes_on_every_node_at_its_instant_and_a_call_under_way
         answers = [chat(each, customer.key, model, "[[tokens=10]]", headers=headers) for each, headers in nodes]
         found = [await receipt_of(receipts, answer) for answer in answers]
         return [
-            (receipt.rate.price.id, receipt.charged // (receipt.usage.input_tokens + receipt.usage.output_tokens))
+            (receipt.rate.price.id, receipt.charged // (receipt.usage.input_units + receipt.usage.output_units))
             for receipt in found
         ]
 
@@ -127,10 +127,6 @@ async def test_a_call_that_is_slow_to_arrive_pays_by_the_book_as_it_is_when_it_i
     assert [receipt.rate.price.id for receipt in receipts_found] == [forced.price_id, kept.id]
 
 
-def request_id_in(answer: bytes) -> str:
-    return answer.decode().lower().partition("x-request-id: ")[2].split()[0]
-
-
 def models_in(answer: Answer) -> dict[str, Any]:
     return {model["id"]: model for model in answer.json["_models"]}
 
@@ -187,6 +183,12 @@ def test_the_pages_are_kept_by_readers_and_safe_to_show(node: Node, path: str) -
     assert head.headers["content-length"] == answer.headers["content-length"]
 
 
+def costs(usd: str, *, output: str = "") -> str:
+    """As it is said of a model for chat whose cached input costs as much as any."""
+    each = ((usd, "input tokens"), (usd, "cached input tokens"), (output or usd, "output tokens"))
+    return ", ".join(f"{amount} USD for a million {what}" for amount, what in each)
+
+
 async def test_operators_preview_enter_list_and_withdraw(town: tuple[dict[str, str], Customers]) -> None:
     model = await town[1].a_model()
 
@@ -195,18 +197,23 @@ async def test_operators_preview_enter_list_and_withdraw(town: tuple[dict[str, s
         return done.stdout if done.returncode == 0 else f"refused: {done.stderr}"
 
     previewed = run("preview", model, "--multiplier", "1.5")
-    assert "old: model 1, completion 1, cached 1\nnew: model 1.5, completion 1, cached 1\n" in previewed
+    assert f"old: {costs('2.000')}; model 1, completion 1, cached 1\n" in previewed
+    assert f"new: {costs('3.000')}; model 1.5, completion 1, cached 1\n" in previewed
     tomorrow = f"{datetime.now(UTC) + timedelta(hours=20):%Y-%m-%dT%H:%M}"
     assert "That is too soon. The earliest is" in run("enter", model, "--multiplier", "1.5", "--from", tomorrow)
     assert "is not a time" in run("enter", model, "--multiplier", "1.5", "--from", "soon")
     entered = run("enter", model, "--multiplier", "1.5", "--from", tomorrow, "--force", "theirs [b]rose[/b]")
     assert f"of {model} entered and announced: in force from {tomorrow[:10]}" in entered
-    assert "\nmodel 1.5, completion 1, cached 1\n" in entered
+    assert f"\n{costs('3.000')}; model 1.5, completion 1, cached 1\n" in entered
     price = entered.split()[1]
-    assert "model 1.5" in run("list")
+    listed = run("list")
+    assert "model 1.5" in listed
+    assert "3.000 / 3.000 / 3.000" in listed
     later = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M}"
     wish = (model, "--completion", "4", "--from", later)
-    assert "old: model 1.5, completion 1, cached 1\nnew: model 1.5, completion 4, cached 1\n" in run("preview", *wish)
+    dearer = run("preview", *wish)
+    assert f"old: {costs('3.000')}; model 1.5, completion 1, cached 1\n" in dearer
+    assert f"new: {costs('3.000', output='12.000')}; model 1.5, completion 4, cached 1\n" in dearer
     on_top = run("enter", *wish).split()[1]
     withdrawn = run("withdraw", price, "--reason", "a slip")
     assert (
@@ -216,6 +223,42 @@ async def test_operators_preview_enter_list_and_withdraw(town: tuple[dict[str, s
     assert "withdrawn" in history
     assert "a slip" in history
     assert "refused: " in run("history", "no-such-model")
+
+
+async def test_operators_give_a_model_parts_change_one_and_unset_another(
+    town: tuple[dict[str, str], Customers],
+) -> None:
+    model = f"claude-{uuid4().hex[:8]}"
+    added = tollkeeper(town[0], "model", "add", model, "--multiplier", "1.5", "--completion", "5").stdout
+    assert "proposed and set: cached 0.1, written for 5 minutes 1.25, written for an hour 2 (Anthropic's" in added
+    assert f"tollkeeper price enter {model} --cached 1 --written-5m none --written-1h none" in added
+
+    def run(*arguments: str) -> str:
+        done = tollkeeper(town[0], "price", *arguments)
+        return done.stdout if done.returncode == 0 else f"refused: {done.stderr}"
+
+    tier = ("--tier", "200000=3/4", "--tool", "web_search=0.01", "--written-5m", "none")
+    previewed = run("preview", model, *tier)
+    assert "model 1.5, completion 5, cached 0.1; written for 5 minutes 1.25; written for an hour 2\n" in previewed
+    figures = (
+        "model 1.5, completion 5, cached 0.1; written for an hour 2; each use of web_search 5000 quota tokens; "
+        "above 200,000 input tokens model 3, completion 4\n"
+    )
+    assert f"; {figures}" in previewed
+    entered = run("enter", model, *tier)
+    assert f"; {figures}" in entered
+    assert "0.010 USD for a use of web_search" in entered
+    assert (
+        "12.000 USD for a million input tokens written to a cache for an hour (above 200,000 input tokens)" in entered
+    )
+    history = run("history", model)
+    # The cells of the table are narrow.
+    for words in ("3.000 / 0.300 / 15.000", "web_search", "200,000"):
+        assert words in history, words
+    cheap = run(
+        "enter", model, "--multiplier", "4", "--from", f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M}"
+    )
+    assert "refused: A token would cost less above 200,000 input tokens than below." in cheap
 
 
 async def test_support_lists_and_extends_lots_and_prints_statements(town: tuple[dict[str, str], Customers]) -> None:
@@ -231,9 +274,9 @@ async def test_support_lists_and_extends_lots_and_prints_statements(town: tuple[
     assert until in listed
     assert "10.000" in listed
     rows = list(csv.reader(tollkeeper(town[0], "statement", account, month, "--csv").stdout.splitlines()))
-    assert rows[0] == ["what", "detail", "times", "amount"]
-    assert rows[1] == ["opening balance", f"{month}-01", "", "0.000000"]
-    assert rows[2] == ["top-up", "", "1", "5000000.000000"]
-    assert (rows[3][0], rows[3][3]) == ("closing balance", "5000000.000000")
+    assert rows[0] == ["what", "detail", "times", "USD", "quota tokens"]
+    assert rows[1] == ["opening balance", f"{month}-01", "", "0.000", "0"]
+    assert rows[2] == ["top-up", "", "1", "10.000", "5000000"]
+    assert (rows[3][0], *rows[3][3:]) == ("closing balance", "10.000", "5000000")
     assert "closing balance" in tollkeeper(town[0], "statement", account, month).stdout
     assert "write one like" in tollkeeper(town[0], "statement", account, "october").stderr

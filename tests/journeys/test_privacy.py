@@ -1,7 +1,7 @@
 """No word of a call is kept: not in the database, not in a log, not in a file."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import SystemRandom
@@ -9,17 +9,16 @@ from random import SystemRandom
 import msgspec
 import pytest
 
+from proofs.privacy.canaries import Canaries
+from proofs.privacy.canary_targets import Targets, furnish
+from proofs.privacy.every_call import every_call
+from proofs.privacy.raw_http import Heard, place
+from proofs.privacy.scan import Find, Scanner
+from proofs.privacy.sinks import Sink, dump, folder
+from proofs.rig.customers import PROVIDER_KEY
+from proofs.rig.database import connect
 from tests.conftest import Stores, variables
 from tools.node import Node
-from tools.proofs.ledger_rig.ground import connect
-from tools.proofs.privacy_rig.canaries import Canaries
-from tools.proofs.privacy_rig.chat_calls import chat_calls
-from tools.proofs.privacy_rig.ground import PROVIDER_KEY, Ground, furnish
-from tools.proofs.privacy_rig.media_calls import image_calls, speech_calls, upload_calls
-from tools.proofs.privacy_rig.odd_calls import odd_calls
-from tools.proofs.privacy_rig.raw_http import Call, Heard, place
-from tools.proofs.privacy_rig.scan import Find, Scanner
-from tools.proofs.privacy_rig.sinks import Sink, dump, folder
 from tools.services.process import wait_until, wait_until_async
 from tools.simulator import Simulator
 
@@ -30,9 +29,9 @@ CALLS_AT_ONCE = 4
 class House:
     """A deployment of its own: a node whose files are all in one folder."""
 
-    def __init__(self, settings: dict[str, str], ground: Ground, node: Node, files: Path) -> None:
+    def __init__(self, settings: dict[str, str], targets: Targets, node: Node, files: Path) -> None:
         self.settings = settings
-        self.ground = ground
+        self.targets = targets
         self.node = node
         self.files = files
 
@@ -68,20 +67,9 @@ async def house(stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Asy
     places = {"TOLLKEEPER_JOURNAL_FOLDER": str(files / "journal"), "TMPDIR": str(files / "tmp")}
     settings = await variables(stores) | places
     with Simulator(key=PROVIDER_KEY, hostile=True) as provider:
-        ground = await asyncio.to_thread(furnish, settings, provider.base, str)
+        targets = await asyncio.to_thread(furnish, settings, provider.base, str)
         with Node(settings) as node:
-            yield House(settings, ground, node, files)
-
-
-def calls(ground: Ground, canaries: Canaries) -> Iterator[Call]:
-    models, key = ground.models, ground.key
-    for vendor in VENDORS:
-        for streamed in (False, True):
-            yield from chat_calls(canaries, models[vendor], key, streamed=streamed)
-    yield from image_calls(canaries, models["image"], key)
-    yield from speech_calls(canaries, models["speech"], key)
-    yield from upload_calls(canaries, models["transcription"], key)
-    yield from odd_calls(canaries, models["openai"], key)
+            yield House(settings, targets, node, files)
 
 
 def found_in(sink: Sink, marker: str) -> list[tuple[str, Find]]:
@@ -93,7 +81,7 @@ def found_in(sink: Sink, marker: str) -> list[tuple[str, Find]]:
 async def test_no_word_of_any_call_or_answer_is_kept(house: House) -> None:
     canaries = Canaries(SystemRandom())
     with ThreadPoolExecutor(CALLS_AT_ONCE) as hands:
-        heard = list(hands.map(lambda call: place(house.node.port, call), calls(house.ground, canaries)))
+        heard = list(hands.map(lambda call: place(house.node.port, call), every_call(house.targets, canaries, VENDORS)))
     said = [one for one in heard if one.status == 200 and canaries.marker.encode() in one.text]
     assert len(said) > len(VENDORS) * 20, "canaries that are never said prove nothing"
     await house.settled(heard)

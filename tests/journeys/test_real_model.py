@@ -16,9 +16,9 @@ from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tollkeeper.app import office
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.money import UNITS_PER_QUOTA_TOKEN, Quota, mills_used, quota_from_usd
-from tollkeeper.core.prices import Usage
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.amounts import UNITS_PER_QUOTA_TOKEN, Quota, mills_used, quota_from_usd
+from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 from tools.node import Node, tollkeeper
@@ -62,8 +62,8 @@ async def town(stores: Stores, real_model: RealModel) -> AsyncIterator[Town]:
 
 def due(usage: Usage) -> Quota:
     """The specification's formula, in decimals."""
-    fresh = usage.input_tokens - usage.cached_tokens
-    weighted = fresh + usage.cached_tokens * PRICE.cached + usage.output_tokens * PRICE.completion
+    fresh = usage.input_units - usage.cached_units
+    weighted = fresh + usage.cached_units * PRICE.cached + usage.output_units * PRICE.completion
     units = GROUP * PRICE.model * weighted * UNITS_PER_QUOTA_TOKEN
     return Quota(int(units.quantize(Decimal(1), ROUND_HALF_UP)))
 
@@ -116,7 +116,7 @@ async def check_books(town: Town, customer: Customer, charged: Quota) -> None:
 async def test_the_model_streams_its_answer_with_usage(real_model: RealModel) -> None:
     chunks = await streamed(real_model.base, "any", real_model.model, stream_options={"include_usage": True})
     assert len(text(chunks)) > 10
-    assert 0 < reported(chunks).output_tokens <= MOST_TOKENS
+    assert 0 < reported(chunks).output_units <= MOST_TOKENS
 
 
 @pytest.mark.rule("S1.1", "S7.1", "E3.3")
@@ -129,7 +129,7 @@ async def test_a_streamed_answer_is_charged_to_the_unit(town: Town) -> None:
     assert len(text(chunks)) > 10
     usage = reported(chunks)
     row = await receipt(town, customer)
-    assert (row["input_tokens"], row["output_tokens"], row["cached_tokens"]) == msgspec.structs.astuple(usage)
+    assert (row["input_units"], row["output_units"], row["cached_units"]) == msgspec.structs.astuple(usage)[:3]
     assert (row["usage_source"], row["charged"]) == ("provider", due(usage))
     await check_books(town, customer, due(usage))
 
@@ -142,8 +142,8 @@ async def test_a_stream_whose_caller_wants_no_usage_is_charged_by_it_all_the_sam
     assert text(chunks) == text(direct)
     assert all(chunk.usage is None and chunk.choices for chunk in chunks)
     row = await receipt(town, customer)
-    assert (row["input_tokens"], row["output_tokens"]) == msgspec.structs.astuple(reported(direct))[:2]
-    usage = Usage(row["input_tokens"], row["output_tokens"], row["cached_tokens"])
+    assert (row["input_units"], row["output_units"]) == msgspec.structs.astuple(reported(direct))[:2]
+    usage = Usage(row["input_units"], row["output_units"], row["cached_units"])
     assert (row["usage_source"], row["charged"]) == ("provider", due(usage))
     await check_books(town, customer, due(usage))
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.chat import chat, listening, order, read_until, receipt_of
+from tests.chat import chat, listening, order, read_until, receipt_of, request_id_in
 from tests.client import ask
 from tests.command_line import tollkeeper
 from tests.customers import DEAR_OUTPUT, Customers
-from tollkeeper.storage.receipts import SqlReceipts
+from tollkeeper.storage.usage.receipts import SqlReceipts
 from tools.node import Node
 from tools.services.process import wait_until
 
@@ -46,8 +46,7 @@ async def test_a_call_under_way_is_told_as_such(
     wait_until(lambda: model in ask(node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     body = order(model, "[[tokens=5000 chunk_ms=20]]", stream=True)
     with listening(node, customer.key, body) as stream:
-        head = read_until(stream, b"\r\n\r\n").decode()
-        request_id = head.lower().partition("x-request-id: ")[2].split()[0]
+        request_id = request_id_in(read_until(stream, b"\r\n\r\n"))
         shown = tollkeeper(town[0], "call", "show", request_id)
     assert "under way since" in shown.stdout
     assert "USD" in shown.stdout

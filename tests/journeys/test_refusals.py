@@ -15,7 +15,7 @@ from tools.services.process import wait_until
 
 @pytest.mark.rule("X5.1", "X1.404")
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/nothing", "/v2/models", "/v1/models/x", "/api", "/%00", "/v1//models"]
+    "path", ["/nothing", "/v1", "/v1/nothing", "/v2/models", "/v1/models/", "/api", "/%00", "/v1//models"]
 )
 async def test_an_unknown_endpoint_is_404_in_the_shape_that_sdks_parse(node: Node, path: str) -> None:
     answer = ask(node, path)
@@ -24,6 +24,42 @@ async def test_an_unknown_endpoint_is_404_in_the_shape_that_sdks_parse(node: Nod
     assert answer.json.keys() == {"error"}
     assert answer.error.keys() == {"message", "type", "param", "code"}
     assert answer.error["code"] == "endpoint_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "told"),
+    [
+        ("POST", "/v1/v1/chat/completions", "The base address has /v1 twice"),
+        ("POST", "/v1/v1/messages", "The base address has /v1 twice"),
+        ("POST", "/chat/completions", "There is /v1/chat/completions: add /v1 to the base address"),
+        ("POST", "/embeddings", "There is /v1/embeddings: add /v1"),
+        ("POST", "/openai/v1/chat/completions", "There is /v1/chat/completions: leave out of the base address"),
+        ("POST", "/v1/completions", "use POST /v1/chat/completions"),
+        ("GET", "/v1/threads/abc/runs", "Nothing is kept between calls here"),
+        ("GET", "/v1/models/", "Ask for /v1/models, in small letters and without a slash at its end"),
+        ("POST", "/v1/responses/", "Ask for /v1/responses, in small letters and without a slash at its end"),
+        ("GET", "/v1/responses/resp_1", "Responses are not stored here"),
+        ("POST", "/v1/messages/batches", "Calls are answered at once here: use POST /v1/messages."),
+        ("GET", "/v1/messages/msg_1", "there are POST /v1/messages and POST /v1/messages/count_tokens"),
+        ("POST", "/V1/Chat/Completions", "Ask for /v1/chat/completions, in small letters"),
+        ("GET", "/v1/nothing", "There are POST /v1/chat/completions, POST /v1/messages"),
+    ],
+)
+async def test_what_is_there_instead_is_named(node: Node, method: str, path: str, told: str) -> None:
+    message = ask(node, path, method=method).error["message"]
+    assert message.startswith(f"There is no endpoint {method} {path} here. ")
+    assert told in message
+    assert message.endswith("Nothing was charged.")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/%0d%0aset-cookie", "/v1/%3Cscript%3E", "/v1/" + "x" * 200, "/v1/sk-%61?key=sk-b"]
+)
+async def test_of_a_path_that_is_none_nothing_is_repeated(node: Node, path: str) -> None:
+    message = ask(node, path).error["message"]
+    assert message.startswith("There is no endpoint like that here. ")
+    assert "script>" not in message
+    assert "sk-" not in message
 
 
 @pytest.mark.rule("S11.4")
@@ -147,7 +183,7 @@ async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
 async def test_readiness_has_details_for_this_machine_alone(node: Node, header: str) -> None:
-    assert set(ask(node, "/readyz").json) == {"ready", "database", "ledger", "redis"}
+    assert set(ask(node, "/readyz").json) == {"ready", "database", "ledger", "node", "redis", "providers"}
     assert ask(node, "/readyz", headers={header: "192.0.2.1"}).json == {"ready": True}
 
 

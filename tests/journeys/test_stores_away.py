@@ -90,7 +90,7 @@ async def test_a_stream_outlives_a_crash_of_the_database_and_is_charged(house: H
     connection = await asyncpg.connect(house.node.settings["TOLLKEEPER_DATABASE_URL"])
 
     async def settled() -> bool:
-        return bool(await connection.fetchval("select count(*) from tollkeeper.usage where output_tokens = 150"))
+        return bool(await connection.fetchval("select count(*) from tollkeeper.usage where output_units = 150"))
 
     await wait_until_async(settled, within_seconds=30)
     await connection.close()

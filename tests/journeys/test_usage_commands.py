@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import AsyncIterator
 from datetime import date
@@ -13,10 +14,10 @@ import pytest
 from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customers
-from tests.storage.usage_benches import UsageBench, a_bench
+from tests.storage.usage.benches import UsageBench, a_bench
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.app import office
-from tollkeeper.core.charge import Ending
+from tollkeeper.core.money.charge import Ending
 from tollkeeper.settings import load
 
 FORMULA = "=1+1"
@@ -83,7 +84,12 @@ async def test_an_operator_reads_exports_and_cleans_the_usage_log(
 
     chart = told(own, "chart", "--account", account, "--days", "4")
     assert chart.count("█" * 40) == 3
-    assert f"{days[0]} {'█' * 40} 0.000001 USD 1 calls 10 in 5 out" in chart
+    assert f"{days[0]} {'█' * 40} 0.000001 USD 1 calls 10 tokens in, 5 out" in chart
+    listed_as_json = json.loads(tollkeeper(own, "usage", "list", "--account", account, "--json").stdout)["data"]
+    assert {(row["unit"], row["input_units"]) for row in listed_as_json} == {("token", 10)}
+    chart_as_json = json.loads(tollkeeper(own, "usage", "chart", "--account", account, "--json").stdout)["data"]
+    counted = {"input_units": 10, "cached_units": 2, "output_units": 5}
+    assert [row["by_unit"] for row in chart_as_json if row["calls"]] == [{"token": counted}] * 3
     total = told(own, "total", account)
     assert f"0.000003 USD in 3 calls of the usage log, which goes back to {days[0]}" in total
     assert "0.000003 USD, by the ledger" in total

@@ -1,42 +1,22 @@
 """Four vendors behind one protocol: callers notice nothing, and pay what the vendor counted."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
-import msgspec
 import pytest
 
-from tests.chat import chat, chunks, error_in, listening, order, read_until, receipt_of, words
+from tests.chat import chunks, error_in, listening, order, read_until, words
 from tests.client import Answer, ask
 from tests.command_line import tollkeeper
-from tests.conftest import Stores, variables
-from tests.customers import ACTOR, Customer, Customers, a_model_id
-from tollkeeper.app import VENDORS, office, opened
-from tollkeeper.core.catalog import Kind
-from tollkeeper.core.charge import Ending, UsageSource
-from tollkeeper.core.pool import Place
-from tollkeeper.core.receipt import Receipt
-from tollkeeper.demo.speech import text_of
-from tollkeeper.ports import NewPrice, NewProviderAccount
-from tollkeeper.settings import load
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.receipts import SqlReceipts
-from tools.node import Node
+from tests.market import KEY, THEIRS, UNITS, Market, price_of
+from tollkeeper.app import VENDORS
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.pool.choice import PoolPlace
+from tollkeeper_simulator.speech import text_of
 from tools.services.process import wait_until
-from tools.simulator import Simulator
 
-KEY = "the-key-of-the-vendor"
-UNITS = 1_000_000
-# Prices of a model here: an output token is 4 input tokens, a cached one a quarter of one.
-OUTPUT = 4
-CACHED_PART = 4
-PRICE = NewPrice(model=Decimal(1), completion=Decimal(OUTPUT), cached=1 / Decimal(CACHED_PART))
 TRANSLATED = ("anthropic", "gemini")
-# The vendor's own name of a model.
-THEIRS = {"openai": "gpt-9", "azure": "our-deployment", "anthropic": "claude-opus-5", "gemini": "gemini-3-pro"}
 TOOL = {
     "type": "function",
     "function": {
@@ -44,88 +24,6 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
-
-
-FIRST = Place()
-
-
-class Line(msgspec.Struct, frozen=True):
-    """A model of its own, the vendors that serve it, in the order in which they are asked, and a caller."""
-
-    model: str
-    accounts: list[str]
-    customer: Customer
-
-
-class Market:
-    """Customers, models and accounts at every vendor in a database of its own, and the node that serves it."""
-
-    def __init__(self, settings: Mapping[str, str], customers: Customers, receipts: SqlReceipts, node: Node) -> None:
-        self.settings = settings
-        self.customers = customers
-        self.receipts = receipts
-        self.node = node
-        self.simulator: Simulator
-
-    async def a_line(
-        self,
-        *vendors: str,
-        key: str = KEY,
-        rejects: frozenset[str] = frozenset(),
-        place: Place = FIRST,
-        kind: Kind = Kind.CHAT,
-    ) -> Line:
-        """`key` and `place` are of the first account."""
-        model = a_model_id()
-        names = [f"{vendor}-{uuid4().hex[:8]}" for vendor in vendors]
-        for tier, (vendor, name) in enumerate(zip(vendors, names, strict=True), start=1):
-            base = self.simulator.base
-            account = NewProviderAccount(
-                name=name,
-                vendor=vendor,
-                base_url=base if vendor == "openai" else base.removesuffix("/v1"),
-                secret=key if tier == 1 else KEY,
-                place=place if tier == 1 else Place(tier=tier),
-                models={model: THEIRS[vendor]},
-                rejects=rejects,
-            )
-            await self.customers.desk.providers.add(account, actor=ACTOR)
-        # Last: a node that knows the model has heard of its accounts too.
-        await self.customers.a_model(model_id=model, price=PRICE, kind=kind)
-        line = Line(model, names, await self.customers.a_customer())
-        wait_until(lambda: line.model in ask(self.node, "/v1/models", key=line.customer.key).text.decode())
-        return line
-
-    def chat(self, line: Line, text: str, **fields: Any) -> Answer:
-        return chat(self.node, line.customer.key, line.model, text, **fields)
-
-    async def receipt(self, answer: Answer | str) -> Receipt:
-        return await receipt_of(self.receipts, answer)
-
-    def truth(self, answer: Answer) -> dict[str, Any]:
-        return self.simulator.wait_for(answer.headers["x-request-id"])
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Simulator]:
-    with Simulator(key=KEY) as simulator:
-        yield simulator
-
-
-@pytest.fixture(scope="module")
-async def market(stores: Stores, provider: Simulator) -> AsyncIterator[Market]:
-    settings = await variables(stores)
-    async with office(load(settings)) as desk, opened(load(settings), Part.CONSOLE) as database:
-        with Node(settings) as node:
-            made = Market(settings, Customers(desk), SqlReceipts(database), node)
-            made.simulator = provider
-            yield made
-
-
-def price_of(truth: Mapping[str, Any]) -> int:
-    fresh = truth["input_tokens"] - truth["cached_tokens"]
-    quarters = fresh * CACHED_PART + truth["cached_tokens"] + truth["output_tokens"] * OUTPUT * CACHED_PART
-    return int(quarters) * UNITS // CACHED_PART
 
 
 def said_in(answer: Answer, *, streamed: bool) -> str:
@@ -284,9 +182,9 @@ async def test_a_stream_that_breaks_off_is_charged_what_came_at_the_vendors_coun
     assert error_in(answer.text)["code"] == "stream_broken"
     truth, receipt = market.truth(answer), await market.receipt(answer)
     assert (receipt.ending, receipt.usage_source) == (Ending.UPSTREAM_BROKE, UsageSource.COUNTED)
-    assert receipt.usage.input_tokens == truth["input_tokens"]
-    assert receipt.usage.cached_tokens == 2
-    assert 0 < receipt.usage.output_tokens <= truth["output_tokens"]
+    assert receipt.usage.input_units == truth["input_tokens"]
+    assert receipt.usage.cached_units == 2
+    assert 0 < receipt.usage.output_units <= truth["output_tokens"]
 
 
 @pytest.mark.parametrize("vendor", TRANSLATED)
@@ -300,8 +198,8 @@ async def test_who_leaves_pays_what_came_until_then(market: Market, vendor: str)
     truth = market.simulator.wait_for(request_id)
     assert truth["ending"] == "client_closed"
     assert receipt.ending is Ending.CLIENT_LEFT
-    assert receipt.usage.input_tokens == truth["input_tokens"]
-    assert 2 <= receipt.usage.output_tokens <= truth["output_tokens"] < 500
+    assert receipt.usage.input_units == truth["input_tokens"]
+    assert 2 <= receipt.usage.output_units <= truth["output_tokens"] < 500
 
 
 # What a vendor cannot do.
@@ -336,12 +234,12 @@ async def test_an_account_that_rejects_stream_options_is_charged_by_our_count(ma
     answer = market.chat(line, "Good morning [[tokens=20]]", stream=True)
     receipt = await market.receipt(answer)
     assert receipt.usage_source is UsageSource.COUNTED
-    assert receipt.usage.output_tokens == 20
+    assert receipt.usage.output_units == 20
     assert receipt.charged == price_of(market.truth(answer))
 
 
 async def test_a_refused_parameter_uses_up_nobodys_limits(market: Market) -> None:
-    line = await market.a_line("anthropic", place=Place(requests_per_minute=1))
+    line = await market.a_line("anthropic", place=PoolPlace(requests_per_minute=1))
     for _ in range(3):
         assert market.chat(line, "Hi", logit_bias={"1": 5}).status == 400
     assert market.chat(line, "Hi [[tokens=2]]").status == 200
@@ -349,7 +247,7 @@ async def test_a_refused_parameter_uses_up_nobodys_limits(market: Market) -> Non
 
 async def test_who_could_do_it_and_is_busy_is_waited_for(market: Market) -> None:
     """A refusal by name would tell the caller to give up."""
-    line = await market.a_line("openai", "anthropic", place=Place(requests_per_minute=1))
+    line = await market.a_line("openai", "anthropic", place=PoolPlace(requests_per_minute=1))
     assert market.chat(line, "Hi [[tokens=2]]").status == 200
     answer = market.chat(line, "Hi [[tokens=2]]", logit_bias={"1": 5})
     assert (answer.status, answer.json["error"]["code"]) == (503, "provider_unavailable")

@@ -31,7 +31,7 @@ from tests.media.audio import (
 )
 from tests.media.boxes import STSZ, box, edited
 from tollkeeper.core.errors import InvalidParameter, TooMuchToMeasure, Unavailable
-from tollkeeper.media.lengths import DEMUXERS, AudioLength, AudioLengths
+from tollkeeper.media.lengths import DEMUXERS, AudioLength, ProcessAudioLengths
 
 pytestmark = pytest.mark.not_quick
 
@@ -41,34 +41,34 @@ PATIENT_SECONDS = 60
 
 
 @pytest.fixture
-async def lengths() -> AsyncIterator[AudioLengths]:
-    made = AudioLengths(children=1, seconds_most=PATIENT_SECONDS)
+async def lengths() -> AsyncIterator[ProcessAudioLengths]:
+    made = ProcessAudioLengths(children=1, seconds_most=PATIENT_SECONDS)
     yield made
     await made.close()
 
 
 @pytest.fixture(scope="module")
-async def shared() -> AsyncIterator[AudioLengths]:
+async def shared() -> AsyncIterator[ProcessAudioLengths]:
     """For tests that leave its child as it was."""
-    made = AudioLengths(children=1, seconds_most=PATIENT_SECONDS)
+    made = ProcessAudioLengths(children=1, seconds_most=PATIENT_SECONDS)
     yield made
     await made.close()
 
 
 @pytest.fixture
-async def hasty() -> AsyncIterator[AudioLengths]:
-    made = AudioLengths(children=1, seconds_most=2, waiting_most=1)
+async def hasty() -> AsyncIterator[ProcessAudioLengths]:
+    made = ProcessAudioLengths(children=1, seconds_most=2, waiting_most=1)
     yield made
     await made.close()
 
 
-async def child_of(lengths: AudioLengths) -> int:
+async def child_of(lengths: ProcessAudioLengths) -> int:
     """The process that waits for the next file."""
     await lengths.measure(GOOD, "good.mp3")
     return lengths._idle[0].process.pid
 
 
-async def taken(lengths: AudioLengths) -> None:
+async def taken(lengths: ProcessAudioLengths) -> None:
     """Until the child that waited has a file."""
     while lengths._idle:  # noqa: ASYNC110 (it is taken without a word)
         await asyncio.sleep(0)
@@ -79,14 +79,14 @@ def is_there(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-async def test_every_kind_is_measured(shared: AudioLengths, kind: Kind) -> None:
+async def test_every_kind_is_measured(shared: ProcessAudioLengths, kind: Kind) -> None:
     length = await shared.measure(bytearray(audio(kind, 2)), f"Some.Name.{kind.ending.upper()}")
     assert 2000 <= length.milliseconds <= 2100
     assert length.format in DEMUXERS[kind.ending]
 
 
 @pytest.mark.parametrize("name", ["a.ogg", "a.flac", "a.exe", "mp3", "a.mp3.zip", "a.", "", "a.mp3/b"])
-async def test_other_endings_are_refused_without_a_look(lengths: AudioLengths, name: str) -> None:
+async def test_other_endings_are_refused_without_a_look(lengths: ProcessAudioLengths, name: str) -> None:
     with pytest.raises(InvalidParameter, match="ends in one of mp3, mp4"):
         await lengths.measure(GOOD, name)
     assert not lengths._idle
@@ -144,7 +144,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE.keys())
-async def test_what_is_no_audio_is_refused_under_every_name(shared: AudioLengths, make: Callable[[], bytes]) -> None:
+async def test_what_is_no_audio_is_refused_under_every_name(
+    shared: ProcessAudioLengths, make: Callable[[], bytes]
+) -> None:
     content = make()
     before = await child_of(shared)
     for ending in DEMUXERS:
@@ -155,7 +157,7 @@ async def test_what_is_no_audio_is_refused_under_every_name(shared: AudioLengths
     assert await child_of(shared) == before
 
 
-async def test_playlists_and_references_open_nothing(lengths: AudioLengths) -> None:
+async def test_playlists_and_references_open_nothing(lengths: ProcessAudioLengths) -> None:
     called: list[object] = []
     server = await asyncio.start_server(lambda *_: called.append(1), "127.0.0.1", 0)
     address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a.mp3"
@@ -174,14 +176,14 @@ async def test_playlists_and_references_open_nothing(lengths: AudioLengths) -> N
     assert not called
 
 
-async def test_pictures_beside_the_sound_are_not_decoded(lengths: AudioLengths) -> None:
+async def test_pictures_beside_the_sound_are_not_decoded(lengths: ProcessAudioLengths) -> None:
     content = with_pictures(audio(MP4), 12_000)
     assert len(content) < 5_000_000
     assert (await lengths.measure(content, "a.mp4")).milliseconds == 1000
     assert peak_bytes(await child_of(lengths)) < 128 * 1024 * 1024
 
 
-async def test_ten_silent_hours_are_measured(lengths: AudioLengths) -> None:
+async def test_ten_silent_hours_are_measured(lengths: ProcessAudioLengths) -> None:
     content = hours_of_opus(10, 120)
     assert len(content) < 25 * 1024 * 1024
     begun = time.perf_counter()
@@ -190,7 +192,7 @@ async def test_ten_silent_hours_are_measured(lengths: AudioLengths) -> None:
     assert length.milliseconds == pytest.approx(36_000_000, rel=0.01)
 
 
-async def test_what_takes_too_long_is_refused_and_its_child_is_gone(hasty: AudioLengths) -> None:
+async def test_what_takes_too_long_is_refused_and_its_child_is_gone(hasty: ProcessAudioLengths) -> None:
     before = await child_of(hasty)
     with pytest.raises(InvalidParameter, match="could not be read in time"):
         await hasty.measure(hours_of_opus(40, 20), "a.webm")
@@ -199,7 +201,7 @@ async def test_what_takes_too_long_is_refused_and_its_child_is_gone(hasty: Audio
     assert not is_there(before)
 
 
-async def test_a_child_that_hangs_is_killed_and_its_caller_told(hasty: AudioLengths) -> None:
+async def test_a_child_that_hangs_is_killed_and_its_caller_told(hasty: ProcessAudioLengths) -> None:
     before = await child_of(hasty)
     os.kill(before, signal.SIGSTOP)
     with pytest.raises(InvalidParameter, match="could not be read in time"):
@@ -210,14 +212,14 @@ async def test_a_child_that_hangs_is_killed_and_its_caller_told(hasty: AudioLeng
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-async def test_a_child_that_died_is_replaced_unnoticed(lengths: AudioLengths, number: int) -> None:
+async def test_a_child_that_died_is_replaced_unnoticed(lengths: ProcessAudioLengths, number: int) -> None:
     before = await child_of(lengths)
     os.kill(before, number)
     assert await lengths.measure(GOOD, "good.mp3") == AudioLength(1000, "mp3")
     assert await child_of(lengths) != before
 
 
-async def test_a_child_that_dies_over_a_file_is_replaced_and_the_file_tried_again(lengths: AudioLengths) -> None:
+async def test_a_child_that_dies_over_a_file_is_replaced_and_the_file_tried_again(lengths: ProcessAudioLengths) -> None:
     before = await child_of(lengths)
     os.kill(before, signal.SIGSTOP)
     asked = asyncio.create_task(lengths.measure(GOOD, "good.mp3"))
@@ -226,7 +228,7 @@ async def test_a_child_that_dies_over_a_file_is_replaced_and_the_file_tried_agai
     assert await asked == AudioLength(1000, "mp3")
 
 
-async def test_nobody_gets_the_answer_to_the_file_of_a_caller_who_left(lengths: AudioLengths) -> None:
+async def test_nobody_gets_the_answer_to_the_file_of_a_caller_who_left(lengths: ProcessAudioLengths) -> None:
     before = await child_of(lengths)
     os.kill(before, signal.SIGSTOP)
     left = asyncio.create_task(lengths.measure(audio(WAV, 3), "long.wav"))
@@ -238,7 +240,7 @@ async def test_nobody_gets_the_answer_to_the_file_of_a_caller_who_left(lengths: 
     assert await child_of(lengths) != before
 
 
-async def test_a_caller_who_leaves_while_waiting_gives_up_the_place(hasty: AudioLengths) -> None:
+async def test_a_caller_who_leaves_while_waiting_gives_up_the_place(hasty: ProcessAudioLengths) -> None:
     os.kill(await child_of(hasty), signal.SIGSTOP)
     first = asyncio.create_task(hasty.measure(GOOD, "good.mp3"))
     await asyncio.sleep(0)
@@ -254,7 +256,7 @@ async def test_a_caller_who_leaves_while_waiting_gives_up_the_place(hasty: Audio
     assert (await hasty.measure(GOOD, "good.mp3")).milliseconds == 1000
 
 
-async def test_more_than_may_wait_are_refused_at_once(hasty: AudioLengths) -> None:
+async def test_more_than_may_wait_are_refused_at_once(hasty: ProcessAudioLengths) -> None:
     os.kill(await child_of(hasty), signal.SIGSTOP)
     asked = [asyncio.create_task(hasty.measure(GOOD, "good.mp3")) for _ in range(5)]
     told = await asyncio.gather(*asked, return_exceptions=True)
@@ -264,7 +266,7 @@ async def test_more_than_may_wait_are_refused_at_once(hasty: AudioLengths) -> No
 
 
 async def test_many_at_once_each_get_their_own_answer() -> None:
-    lengths = AudioLengths(children=2, seconds_most=PATIENT_SECONDS, waiting_most=100)
+    lengths = ProcessAudioLengths(children=2, seconds_most=PATIENT_SECONDS, waiting_most=100)
     files = [audio(MP4, 1 + number / 10) for number in range(10)]
     told = await asyncio.gather(*(lengths.measure(file, "a.m4a") for file in files))
     assert [length.milliseconds for length in told] == [1000 + 100 * number for number in range(10)]
@@ -272,7 +274,7 @@ async def test_many_at_once_each_get_their_own_answer() -> None:
     await lengths.close()
 
 
-async def test_a_hundred_hostile_files_leave_this_process_as_it_was(lengths: AudioLengths) -> None:
+async def test_a_hundred_hostile_files_leave_this_process_as_it_was(lengths: ProcessAudioLengths) -> None:
     hostile = [make() for make in HOSTILE.values()]
     endings, chance = list(DEMUXERS), random.Random(1)  # noqa: S311 (likewise)
     good = {ending: audio(kind) for kind in (MP3, MP4, M4A, WAV, WEBM, FRAGMENTS) for ending in [kind.ending]}
@@ -289,7 +291,7 @@ async def test_a_hundred_hostile_files_leave_this_process_as_it_was(lengths: Aud
     assert child < 128 * 1024 * 1024
 
 
-async def test_a_child_has_little_to_lose(lengths: AudioLengths, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_has_little_to_lose(lengths: ProcessAudioLengths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOLLKEEPER_PEPPERS", "secret")
     folder = Path(f"/proc/{await child_of(lengths)}")
     assert b"secret" not in (folder / "environ").read_bytes()
@@ -302,7 +304,7 @@ async def test_a_child_has_little_to_lose(lengths: AudioLengths, monkeypatch: py
 
 
 async def test_children_end_with_their_parent() -> None:
-    lengths = AudioLengths(children=1, seconds_most=PATIENT_SECONDS)
+    lengths = ProcessAudioLengths(children=1, seconds_most=PATIENT_SECONDS)
     await child_of(lengths)
     child = lengths._idle.pop()
     child._connection.close()

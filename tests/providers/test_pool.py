@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from tollkeeper.core.health import BUSY_SECONDS, SPARED_SECONDS_EACH, Trouble
-from tollkeeper.core.pool import Place
-from tollkeeper.core.witnesses import FAILURES_LEAST, OUT_SECONDS_FIRST
+from tollkeeper.core.pool.breaker import BUSY_SECONDS, SPARED_SECONDS_EACH, Trouble
+from tollkeeper.core.pool.choice import PoolPlace
+from tollkeeper.core.pool.witnesses import FAILURES_LEAST, OUT_SECONDS_FIRST
 from tollkeeper.ports import ProviderAccount
 from tollkeeper.providers.pool import LivePool, LiveSeat, Step
 from tollkeeper.settings import Secret
@@ -57,14 +57,16 @@ def an_account(account_id: int, **changes: object) -> ProviderAccount:
 
 def a_pool(*accounts: ProviderAccount, time: Time | None = None, share: int = 1) -> tuple[LivePool, list[bytes]]:
     told: list[bytes] = []
-    pool = LivePool(Accounts(*accounts), {"openai"}, now=time or Time(), chance=lambda: 0.5, share=lambda: share)
-    pool.tell = told.append
+    pool = LivePool(
+        Accounts(*accounts), {"openai"}, now=time or Time(), chance=lambda: 0.5, share=lambda: share, secret=b"s"
+    )
+    pool.publish = told.append
     return pool, told
 
 
 async def seat_at(pool: LivePool, *tried: int, by: int = BYSTANDER) -> LiveSeat | None:
     account = await pool.choose("m", by=by, tried=tried)
-    return None if account is None else pool.seat(account, by=by, tokens=10)
+    return None if account is None else pool.seat(account, model_id="m", by=by, tokens=10)
 
 
 async def seated(pool: LivePool, by: int = BYSTANDER) -> LiveSeat:
@@ -103,7 +105,7 @@ async def test_a_busy_account_is_left_alone_for_as_long_as_it_says_and_others_ar
     pool, told = a_pool(an_account(1), time=time)
     await fail(pool, Trouble.BUSY, ONE, ANOTHER, retry_after_seconds=20)
     assert await seat_at(pool) is None
-    assert pool.seconds_until_seats() == 20
+    assert pool.seconds_until_seats("m") == 20
     time.now += 20
     assert await seat_at(pool) is not None
     assert len(told) == 1
@@ -115,26 +117,26 @@ async def test_what_one_process_learns_another_hears() -> None:
     there, _ = a_pool(an_account(1), time=time)
     await fail(here, Trouble.SERVER, ONE, ANOTHER, ONE)
     assert await seat_at(there) is not None
-    there.hear(told[-1])
+    there.on_message(told[-1])
     assert await seat_at(there) is None
     time.now += 60
     (await seated(here)).succeed(0.1)
-    there.hear(told[-1])
+    there.on_message(told[-1])
     assert [await seat_at(there) is not None for _ in range(2)] == [True, True]
 
 
 def test_news_that_nobody_understands_is_passed_over() -> None:
     pool, _ = a_pool(an_account(1))
     for text in (b"something of the future", b"{}", b'{"account_id":1,"seconds":1,"trouble":"\xff"}', b"[" * 10**5):
-        pool.hear(text)
+        pool.on_message(text)
 
 
 async def test_news_takes_nobody_out_for_ever_and_nobody_in_who_is_unknown() -> None:
     time = Time()
     pool, _ = a_pool(an_account(1), time=time)
     (await seated(pool)).leave()
-    pool.hear(b'{"account_id":1,"seconds":1e300,"trouble":"server"}')
-    pool.hear(b'{"account_id":99,"seconds":5,"trouble":"server"}')
+    pool.on_message(b'{"account_id":1,"seconds":1e300,"trouble":"server"}')
+    pool.on_message(b'{"account_id":99,"seconds":5,"trouble":"server"}')
     time.now += 61
     assert await seat_at(pool) is not None
 
@@ -153,7 +155,7 @@ async def test_a_caller_who_hangs_up_says_nothing_of_the_account() -> None:
 
 async def test_a_refused_key_suspends_its_account_until_it_is_known_to_be_well() -> None:
     accounts = Accounts(an_account(1))
-    pool = LivePool(accounts, {"openai"}, now=Time(), chance=lambda: 0.5, share=lambda: 1)
+    pool = LivePool(accounts, {"openai"}, now=Time(), chance=lambda: 0.5, share=lambda: 1, secret=b"s")
     suspended: list[tuple[int, str]] = []
     pool.suspend = lambda account_id, because: suspended.append((account_id, because))
     probing = Probing(pool, Trouble.CREDENTIAL)
@@ -168,7 +170,7 @@ async def test_a_refused_key_suspends_its_account_until_it_is_known_to_be_well()
 
 
 async def test_an_accounts_calls_at_once_are_shared_out_and_seats_come_free() -> None:
-    pool, _ = a_pool(an_account(1, place=Place(concurrency=4)), share=2)
+    pool, _ = a_pool(an_account(1, place=PoolPlace(concurrency=4)), share=2)
     seats = [await seated(pool), await seated(pool)]
     assert await seat_at(pool) is None
     seats[0].leave()
@@ -179,7 +181,7 @@ async def test_an_accounts_calls_at_once_are_shared_out_and_seats_come_free() ->
 
 async def test_a_failed_seat_is_given_up_by_itself() -> None:
     time = Time()
-    pool, _ = a_pool(an_account(1, place=Place(concurrency=1)), time=time)
+    pool, _ = a_pool(an_account(1, place=PoolPlace(concurrency=1)), time=time)
     await fail(pool, Trouble.BUSY, ONE)
     await fail(pool, Trouble.BUSY, ANOTHER)
     time.now += BUSY_SECONDS
@@ -199,7 +201,7 @@ async def test_only_one_call_at_a_time_tries_whether_an_account_is_back() -> Non
 
 async def test_an_account_that_is_only_looked_at_is_not_given_anything() -> None:
     """Its limits are not used up by calls that it is never sent."""
-    pool, _ = a_pool(an_account(1, place=Place(requests_per_minute=1, concurrency=1)))
+    pool, _ = a_pool(an_account(1, place=PoolPlace(requests_per_minute=1, concurrency=1)))
     for _ in range(5):
         assert await pool.choose("m", by=BYSTANDER) is not None
     assert await seat_at(pool) is not None
@@ -207,23 +209,23 @@ async def test_an_account_that_is_only_looked_at_is_not_given_anything() -> None
 
 
 async def test_accounts_that_cannot_do_what_is_asked_are_passed_over() -> None:
-    plain = an_account(1, place=Place(tier=1), rejects=frozenset({"tools"}))
-    other = an_account(2, place=Place(tier=2))
+    plain = an_account(1, place=PoolPlace(tier=1), rejects=frozenset({"tools"}))
+    other = an_account(2, place=PoolPlace(tier=2))
     pool, _ = a_pool(plain, other)
     first = await pool.choose("m", by=BYSTANDER)
     assert first is not None
     assert first.id == 1
-    second = await pool.choose("m", by=BYSTANDER, unfit={first.speech})
+    second = await pool.choose("m", by=BYSTANDER, unfit={first.capabilities})
     assert second is not None
     assert second.id == 2
-    assert await pool.choose("m", by=BYSTANDER, unfit={first.speech, second.speech}) is None
-    assert pool.serves("m", unfit={first.speech})
-    assert not pool.serves("m", unfit={first.speech, second.speech})
+    assert await pool.choose("m", by=BYSTANDER, unfit={first.capabilities, second.capabilities}) is None
+    assert pool.serves("m", unfit={first.capabilities})
+    assert not pool.serves("m", unfit={first.capabilities, second.capabilities})
 
 
 async def test_an_account_that_is_out_still_serves() -> None:
     """Whether a call could be served at all is another question than whether it can be now."""
-    pool, _ = a_pool(an_account(1, place=Place(concurrency=1)))
+    pool, _ = a_pool(an_account(1, place=PoolPlace(concurrency=1)))
     assert await seat_at(pool) is not None
     assert await pool.choose("m", by=BYSTANDER) is None
     assert pool.serves("m", unfit=())
@@ -250,8 +252,8 @@ async def test_what_one_customers_calls_meet_is_told_to_nobody_and_asked_of_our_
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("finds", TROUBLES)
 async def test_what_the_probe_meets_too_takes_the_account_out_and_is_told(trouble: Trouble, finds: Trouble) -> None:
-    here, told = a_pool(an_account(1), an_account(2, place=Place(tier=2)))
-    there, _ = a_pool(an_account(1), an_account(2, place=Place(tier=2)))
+    here, told = a_pool(an_account(1), an_account(2, place=PoolPlace(tier=2)))
+    there, _ = a_pool(an_account(1), an_account(2, place=PoolPlace(tier=2)))
     await seated(there)
     probing = Probing(here, finds)
     await fail(here, trouble, *[ONE] * FAILURES_LEAST)
@@ -259,7 +261,7 @@ async def test_what_the_probe_meets_too_takes_the_account_out_and_is_told(troubl
     await probing.run()
     assert (await seated(here)).account.id == 2
     assert len(told) == 1
-    there.hear(told[0])
+    there.on_message(told[0])
     assert (await seated(there)).account.id == 2
 
 
@@ -319,7 +321,7 @@ async def test_one_customer_cannot_take_all_the_calls_for_which_an_account_is_sp
 
 async def test_an_account_that_is_out_is_spared_no_call_while_another_is_well() -> None:
     time = Time()
-    pool, _ = a_pool(an_account(1), an_account(2, place=Place(tier=2)), time=time)
+    pool, _ = a_pool(an_account(1), an_account(2, place=PoolPlace(tier=2)), time=time)
     await fail(pool, Trouble.BUSY, ONE, ANOTHER, retry_after_seconds=60)
     for _ in range(50):
         time.now += 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollkeeper.core.health import Trouble
+from tollkeeper.core.pool.health import Trouble
 from tollkeeper.providers.probe import trouble_in, verdict
 
 RESTRICTED = b'{"error": {"message": "You have insufficient permissions. Missing scopes: api.model.read."}}'

@@ -10,26 +10,26 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from tollkeeper.core.catalog import Shelf
+from tollkeeper.core.catalog.models import Shelf
 from tollkeeper.core.errors import QueueFull, StoreUnavailable, WorkerFenced
-from tollkeeper.core.health import Trouble
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.limits import Measure, Outcome, Windows, of_refused
-from tollkeeper.core.window_log import WindowLog
+from tollkeeper.core.limits.window_log import WindowLog
+from tollkeeper.core.limits.windows import LimitOutcome, Measure, Windows, of_refused
+from tollkeeper.core.pool.health import Trouble
 from tollkeeper.ports import (
+    Capabilities,
     Extension,
     Failure,
     HoldOrder,
+    HoldVerdict,
     Passage,
     Progress,
     ProviderAccount,
     Settlement,
-    Speech,
     UpstreamFailed,
     UpstreamRequest,
-    Verdict,
 )
-from tollkeeper.storage.memory_ledger import MemoryLedger
+from tollkeeper.storage.ledger.memory_ledger import MemoryLedger
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -88,15 +88,15 @@ class MemoryLimiter:
         self._full: dict[tuple[str, str, int], int] = {}
         self.running: set[UUID] = set()
 
-    def known_full(self, windows: Windows) -> Outcome | None:
+    def known_full(self, windows: Windows) -> LimitOutcome | None:
         for window in windows.each:
             wait_us = self._full.get((windows.whose, window.name, window.limit), 0) - self.now_us
             if wait_us > 0:
                 standing = of_refused(window, wait_us)
-                return Outcome(refused=window, at_us=0, retry_in_us=wait_us, peak_us=0, standing=standing)
+                return LimitOutcome(refused=window, at_us=0, retry_in_us=wait_us, peak_us=0, standing=standing)
         return None
 
-    async def admit(self, passage: Passage) -> Outcome:
+    async def admit(self, passage: Passage) -> LimitOutcome:
         windows = passage.windows
         outcome = self._log.admit(
             windows.whose, windows.each, self.now_us, tokens=passage.tokens, request_id=passage.request_id
@@ -131,12 +131,12 @@ class Books(MemoryLedger):
         self.is_taken_for_dead = False
         self.is_fenced = False
 
-    async def hold(self, order: HoldOrder) -> Verdict:
+    async def hold(self, order: HoldOrder) -> HoldVerdict:
         if self.is_fenced:
             raise WorkerFenced
         return await super().hold(order)
 
-    async def extend(self, extension: Extension) -> Verdict:
+    async def extend(self, extension: Extension) -> HoldVerdict:
         if self.is_fenced:
             raise WorkerFenced
         if self.extensions_unheard:
@@ -203,35 +203,43 @@ class MemoryPool:
         self.succeeded: list[str] = []
         self.failed: list[tuple[str, Trouble, float | None]] = []
         self.left: list[tuple[str, int]] = []
+        self.conversations: list[bytes] = []
 
     async def choose(
-        self, model_id: str, *, by: int, tried: Collection[int] = (), unfit: Collection[Speech] = ()
+        self,
+        model_id: str,
+        *,
+        by: int,
+        tried: Collection[int] = (),
+        unfit: Collection[Capabilities] = (),
+        conversation: bytes = b"",
     ) -> ProviderAccount | None:
+        self.conversations.append(conversation)
         for account in self._serving(model_id, unfit):
             if account.id not in tried and account.id not in self.out:
                 return account
         return None
 
-    def seat(self, account: ProviderAccount, *, by: int, tokens: int) -> MemorySeat:
+    def seat(self, account: ProviderAccount, *, model_id: str, by: int, tokens: int) -> MemorySeat:
         seat = MemorySeat(self, account)
         self.taken.append(seat)
         return seat
 
-    def serves(self, model_id: str, *, unfit: Collection[Speech]) -> bool:
+    def serves(self, model_id: str, *, unfit: Collection[Capabilities]) -> bool:
         return bool(self._serving(model_id, unfit))
 
     def may_try_again(self, *, by: int) -> bool:
         self.retries_left -= 1
         return self.retries_left >= 0
 
-    def seconds_until_seats(self) -> float | None:
+    def seconds_until_seats(self, model_id: str) -> float | None:
         return self.seconds_out
 
-    def _serving(self, model_id: str, unfit: Collection[Speech]) -> list[ProviderAccount]:
+    def _serving(self, model_id: str, unfit: Collection[Capabilities]) -> list[ProviderAccount]:
         return [
             account
             for account in self.accounts
-            if account.takes_calls and account.speech not in unfit and account.name_of(model_id) is not None
+            if account.takes_calls and account.capabilities not in unfit and account.name_of(model_id) is not None
         ]
 
 
@@ -255,6 +263,7 @@ class Reply:
 class ScriptedAnswer:
     is_translated = False
     unheard_characters = 0
+    native: bytes | None = None
 
     def __init__(self, upstream: "ScriptedUpstream", reply: Reply) -> None:
         self.status = reply.status

@@ -22,33 +22,39 @@ from tests.relay.fakes import (
     StillClock,
 )
 from tollkeeper.core.addresses import Address
-from tollkeeper.core.catalog import Kind, Model, Shelf
-from tollkeeper.core.charge import Charge, Ending, UsageSource
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
+from tollkeeper.core.calls.digests import CallDigests
+from tollkeeper.core.catalog.models import Kind, Model, Shelf
+from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError
-from tollkeeper.core.limits import Outcome, Rates
-from tollkeeper.core.lots import Lot
-from tollkeeper.core.money import Quota
-from tollkeeper.core.prices import MILLIONTHS, Price, Usage
-from tollkeeper.core.quote import TokenLimits
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits.windows import LimitOutcome, Rates
+from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.money.charge import Charge, Ending, UsageSource
+from tollkeeper.core.money.lots import Lot
+from tollkeeper.core.money.prices import MILLIONTHS, Price, Usage
+from tollkeeper.core.money.quote import TokenCaps
+from tollkeeper.metrics.calls import CallFigures, SettledCall
 from tollkeeper.ports import ProviderAccount, Settlement
 from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.openai import OpenAI
-from tollkeeper.relay.answer import AnyAnswer
+from tollkeeper.relay.answers.whole import AnyAnswer
 from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.call import Call, ClientLeft, Running
 from tollkeeper.relay.count_input import InputCounter
-from tollkeeper.relay.dispatch import Dispatcher
+from tollkeeper.relay.dispatch.attempt import Attempt
+from tollkeeper.relay.dispatch.dispatch import Dispatcher
 from tollkeeper.relay.gate import Gate
 from tollkeeper.relay.operations import CHAT, Measures, Operation
+from tollkeeper.relay.payment import Claims
 from tollkeeper.relay.pipeline import Relay, serve
-from tollkeeper.relay.time_limits import TimeLimits
+from tollkeeper.relay.time_limits import CallTimeouts
 from tollkeeper.settings import Secret
-from tollkeeper.storage.memory_ledger import Account, FiledLot, Key
+from tollkeeper.storage.ledger.memory_ledger import FiledLot, MemoryAccount, MemoryKey
 
 KEY = "sk-of-the-customer"
 UNITS = 1_000_000
-LIMITS = TimeLimits(cut_seconds=100, longest_seconds=600, first_byte_seconds=60, idle_seconds=120)
+LIMITS = CallTimeouts(cut_seconds=100, longest_seconds=600, first_byte_seconds=60, idle_seconds=120)
 NO_LIMITS = Rates(key_rate=None, standard_rate=None)
 
 # What is made of anything that a port of a house is: a test may want to watch it.
@@ -69,24 +75,24 @@ def a_price(model_id: str, *, completion: int = 2, variant: str = "") -> Price:
 
 
 def cost(usage: Usage) -> int:
-    return (usage.input_tokens + 2 * usage.output_tokens) * UNITS
+    return (usage.input_units + 2 * usage.output_units) * UNITS
 
 
-def a_model(model_id: str, kind: Kind = Kind.CHAT, limits: TokenLimits | None = None, variant: str = "") -> Model:
+def a_model(model_id: str, kind: Kind = Kind.CHAT, limits: TokenCaps | None = None, variant: str = "") -> Model:
     return Model(
         id=model_id,
         kind=kind,
         introduced_at=NOW,
         only_groups=None,
         prices=(a_price(model_id, variant=variant),),
-        limits=limits or TokenLimits(hold_output_tokens=100, max_output_tokens=4_000),
+        token_caps=limits or TokenCaps(hold_output_tokens=100, max_output_tokens=4_000),
     )
 
 
 MODELS = (
     a_model("m"),
-    a_model("thinker", limits=TokenLimits(max_output_tokens=200, hidden_reasoning=True)),
-    a_model("talker", limits=TokenLimits(max_output_tokens=2_000_000, context_tokens=100_000_000)),
+    a_model("thinker", limits=TokenCaps(max_output_tokens=200, hidden_reasoning=True)),
+    a_model("talker", limits=TokenCaps(max_output_tokens=2_000_000, context_tokens=100_000_000)),
     a_model("painter", Kind.IMAGE, variant="1024x1024"),
     a_model("speaker", Kind.SPEECH),
     a_model("listener", Kind.TRANSCRIPTION),
@@ -110,6 +116,39 @@ def chat_body(*, model: str = "m", **more: object) -> bytes:
 
 
 INPUT_TOKENS = read_chat(chat_body()).input_tokens(part_tokens=0)
+
+
+class Request(msgspec.Struct):
+    """What the edge has of a call."""
+
+    request_id: UUID
+    address: Address | None = Address.MAIN
+    authorization: str | None = f"Bearer {KEY}"
+    client: Ip | None = None
+    ip: str = ""
+    told: list[LimitOutcome] = []
+    caller: KeyRecord | None = None
+    path: str = "/v1/chat/completions"
+    headers: Mapping[bytes, str] = {}
+    model: str | None = None
+    settled: SettledCall | None = None
+    attempts: Sequence[Attempt] = ()
+
+    def header(self, name: bytes) -> str | None:
+        return self.headers.get(name)
+
+    def called_by(self, caller: KeyRecord) -> None:
+        self.caller = caller
+
+    def note_limits(self, outcome: LimitOutcome) -> None:
+        self.told.append(outcome)
+
+    def note_model(self, model_id: str) -> None:
+        self.model = model_id
+
+    def note_settled(self, settled: SettledCall, attempts: Sequence[Attempt]) -> None:
+        self.settled = settled
+        self.attempts = attempts
 
 
 class Heard(msgspec.Struct):
@@ -157,8 +196,8 @@ class House:
         self.upstream.replies.extend(replies)
         self.running = Running()
         self.ledger = Books(self.clock.now)
-        self.ledger.accounts[RECORD.account_id] = Account()
-        self.ledger.keys[RECORD.key_id] = Key(RECORD.account_id)
+        self.ledger.accounts[RECORD.account_id] = MemoryAccount()
+        self.ledger.keys[RECORD.key_id] = MemoryKey(RECORD.account_id)
         self.credit(quota)
         ledger, clock, aside = made("ledger", self.ledger), made("clock", self.clock), Aside()
         vendors = {"openai": made("vendor", OpenAI()), "anthropic": made("vendor", Anthropic())}
@@ -173,12 +212,16 @@ class House:
             ),
             running=self.running,
             gate=Gate(made("limiter", self.limiter), clock, restricted_percent=50, unpaid_running_most=2),
-            limits=LIMITS,
+            timeouts=LIMITS,
             aside=aside,
+            claims=Claims(CallDigests(b"a secret of the house"), aside),
+            figures=CallFigures(["/v1/chat/completions"]),
         )
         # How the limits of each call stood, as its caller is told.
-        self.told: list[Outcome] = []
+        self.told: list[LimitOutcome] = []
         self.has_body = True
+        # Of the calls that are made from now on, beside those that every call has.
+        self.headers: Mapping[bytes, str] = {}
         self.call: Call | None = None
         self.answer: AnyAnswer | None = None
 
@@ -195,7 +238,7 @@ class House:
 
     async def ask(
         self,
-        operation: Operation,
+        operation: Operation[Any, Any],
         body: object,
         *,
         address: Address = Address.MAIN,
@@ -210,13 +253,12 @@ class House:
             return body
 
         read_body: Callable[[], Awaitable[object]] = body if callable(body) else as_given
-        self.call = call = Call(request_id or uuid4(), address, authorization, read_body)
-        call.limits_told = self.told.append
-        call.let_go_of_body = self.let_go_of_body
+        request = Request(request_id or uuid4(), address, authorization, told=self.told, headers=self.headers)
+        self.call = call = Call(request, self.let_go_of_body)
         pieces: list[bytes] = []
         problem: Exception | None = None
         try:
-            async with serve(call, operation, self.relay) as self.answer:
+            async with serve(call, operation, read_body, self.relay) as self.answer:
                 while piece := await self.answer.read():
                     pieces.append(piece)
                     if len(pieces) == reads_pieces:
@@ -224,10 +266,7 @@ class House:
                         await asyncio.Event().wait()
         except (GatewayError, ClientLeft) as told:
             problem = told
-        finally:
-            if call.passage is not None:
-                self.limiter.ended(call.passage, call.output_tokens)
-        receipts = [receipt for receipt in self.ledger.receipts if receipt.request_id == call.request_id]
+        receipts = [receipt for receipt in self.ledger.receipts if receipt.request_id == request.request_id]
         return Heard(pieces, problem, receipts[0] if receipts else None)
 
     def let_go_of_body(self) -> None:
@@ -269,6 +308,9 @@ class House:
     def key_expires(self) -> None:
         self._change_key(expires_at=NOW)
 
+    def key_is_paused(self) -> None:
+        self._change_key(paused=True)
+
     def key_is_gone(self) -> None:
         self.keys.records.clear()
 
@@ -283,7 +325,7 @@ class House:
         assert self.call is not None
         died = Charge(Quota(0), Usage(0), UsageSource.CHECKPOINT)
         self.ledger.settle(
-            Settlement(request_id=self.call.request_id, account_id=1, charge=died, ending=Ending.OWNER_DIED)
+            Settlement(request_id=self.call.request.request_id, account_id=1, charge=died, ending=Ending.OWNER_DIED)
         )
 
     def is_fenced(self) -> None:

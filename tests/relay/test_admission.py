@@ -11,7 +11,7 @@ from tests.core.test_keys import RECORD
 from tests.relay.fakes import NOW, Books, Reply
 from tests.relay.house import INPUT_TOKENS, KEY, MODELS, UNITS, Heard, House, chat_body, whole
 from tests.relay.virtual_time import in_virtual_time
-from tollkeeper.core.catalog import Shelf
+from tollkeeper.core.catalog.models import Shelf
 from tollkeeper.core.client_ip import read_networks
 from tollkeeper.core.errors import (
     AccountDisabled,
@@ -23,6 +23,7 @@ from tollkeeper.core.errors import (
     KeyExpired,
     KeyMissing,
     KeyNotForThisNetwork,
+    KeyPaused,
     KeyRevoked,
     KeyShort,
     KeyUnknown,
@@ -33,12 +34,12 @@ from tollkeeper.core.errors import (
     StoreUnavailable,
     WorkerFenced,
 )
-from tollkeeper.core.limits import Outcome as Told
-from tollkeeper.core.limits import Rates
-from tollkeeper.core.prices import MILLIONTHS
+from tollkeeper.core.limits.windows import LimitOutcome as Told
+from tollkeeper.core.limits.windows import Rates
+from tollkeeper.core.money.prices import MILLIONTHS
 from tollkeeper.relay import gate as gates
 from tollkeeper.relay.operations import CHAT, IMAGE
-from tollkeeper.storage.memory_ledger import Account
+from tollkeeper.storage.ledger.memory_ledger import MemoryAccount
 
 SECOND_US = 1_000_000
 
@@ -62,10 +63,11 @@ async def test_who_shows_no_key_is_told_how_to(authorization: str | None) -> Non
     [
         ({"revoked": True}, KeyRevoked),
         ({"expires_at": NOW}, KeyExpired),
+        ({"paused": True}, KeyPaused),
         ({"account_disabled": True}, AccountDisabled),
         ({"only_networks": read_networks(["203.0.113.0/24"])}, KeyNotForThisNetwork),
     ],
-    ids=["revoked", "expired", "disabled", "elsewhere"],
+    ids=["revoked", "expired", "paused", "disabled", "elsewhere"],
 )
 @in_virtual_time
 async def test_a_key_that_may_not_be_used_is_refused_with_the_reason(
@@ -148,14 +150,28 @@ HELD = INPUT_TOKENS + 200
 
 SHORT = {
     "account": (lambda books: books.lots.clear(), AccountShort, "The account has 0.000 USD"),
-    "key": (lambda books: change_key(books, quota=5 * UNITS), KeyShort, "has 0.00001 USD left of its own quota"),
+    "key": (lambda books: change_key(books, quota=5 * UNITS), KeyShort, "raise the key's quota in the console"),
     "day": (
         lambda books: change_key(books, daily_budget=5 * UNITS),
         KeyBudgetExceeded,
-        "0.00001 USD left of its",
+        (
+            "0.00001 USD left of its daily budget; this call needs 0.000416 USD. Sending it again will not help before "
+            "2026-07-02, 00:00 UTC: raise the budget in the console, or ask for less."
+        ),
     ),
-    "month": (lambda books: change_key(books, monthly_budget=5 * UNITS), KeyBudgetExceeded, "or monthly budget"),
-    "debt": (lambda books: books.accounts.update({1: Account(debt=5 * UNITS)}), AccountInDebt, "owes 0.00001 USD"),
+    "month": (
+        lambda books: change_key(books, monthly_budget=5 * UNITS),
+        KeyBudgetExceeded,
+        (
+            "0.00001 USD left of its monthly budget; this call needs 0.000416 USD. Sending it again will not help "
+            "before 2026-08-01, 00:00 UTC: raise the budget in the console, or ask for less."
+        ),
+    ),
+    "debt": (
+        lambda books: books.accounts.update({1: MemoryAccount(debt=5 * UNITS)}),
+        AccountInDebt,
+        "until that is paid; this call needs 0.000416 USD. Sending it again will not help: top up.",
+    ),
     "no such key": (lambda books: books.keys.clear(), KeyUnknown, ""),
 }
 
@@ -169,12 +185,13 @@ def change_key(books: Books, **changes: int) -> None:
 async def test_what_the_ledger_says_against_a_hold_is_told(
     happens: Callable[[Books], None], refusal: type[GatewayError], words: str
 ) -> None:
-    house = House()
+    house = House(rates=Rates(concurrency=1))
     happens(house.ledger)
     heard = await house.chat()
     assert type(heard.problem) is refusal
     assert words in str(heard.problem)
     assert (heard.receipt, house.upstream.requests, house.ledger.holds) == (None, [], {})
+    assert house.limiter.running == set(), "its place among the calls under way is still taken"
 
 
 @in_virtual_time
@@ -202,7 +219,7 @@ async def test_a_call_is_held_for_by_what_it_asks_until_it_is_settled(body: byte
     house = House(Reply(whole(1)))
     await house.ask(CHAT, body)
     [hold] = house.ledger.holds.values()
-    assert (hold.order.amount, hold.order.input_tokens) == (quota * UNITS, INPUT_TOKENS)
+    assert (hold.order.amount, hold.order.input_units) == (quota * UNITS, INPUT_TOKENS)
     # Longer than any call can be silent.
     assert hold.order.seconds == 2 * 600 + 60
     house.check()
@@ -279,7 +296,7 @@ async def test_so_many_calls_of_an_account_are_under_way_and_no_more(rates: Rate
     caller = house.keys.records[KEY] = msgspec.structs.replace(RECORD, has_paid=has_paid)
     passages = [await house.relay.gate.enter(Visitor(), caller, rates, "chat", "m") for _ in range(most)]
     assert isinstance((await house.chat()).problem, RateLimited)
-    house.limiter.ended(passages.pop(), 0)
+    house.relay.gate.leave(passages.pop(), 0)
     # Each gives its place back at its end, for the next.
     for _ in range(2):
         house.upstream.replies.append(Reply(whole(1)))
@@ -294,7 +311,7 @@ class Visitor:
         self.ip = "203.0.113.7"
         self.told: list[Told] = []
 
-    def limits_told(self, outcome: Told, /) -> None:
+    def note_limits(self, outcome: Told, /) -> None:
         self.told.append(outcome)
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.errors import MalformedBody
 from tollkeeper.relay.aside import LARGE_BYTES, Aside
 

@@ -7,10 +7,11 @@ import pytest
 from tests.relay.fakes import Reply
 from tests.relay.house import DONE, FINISH, INPUT_TOKENS, UNITS, House, events, report, whole, words
 from tests.relay.virtual_time import in_virtual_time
-from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.errors import InsufficientQuota, NodeStopping
-from tollkeeper.core.prices import Usage
-from tollkeeper.relay.bill import CHECKPOINT_SECONDS, EXTENSION_PATIENCE_SECONDS, EXTENSION_RETRY_SECONDS, with_slack
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.money.prices import Usage
+from tollkeeper.core.money.quote import with_slack
+from tollkeeper.relay.bill import CHECKPOINT_SECONDS, EXTENSION_PATIENCE_SECONDS, EXTENSION_RETRY_SECONDS
 
 MANY = b"".join(words(60))
 
@@ -47,7 +48,7 @@ async def test_a_provider_that_ignores_the_callers_cap_cannot_spend_more_than_th
     assert isinstance(heard.problem, InsufficientQuota)
     assert heard.receipt is not None
     assert heard.receipt.charge.amount <= quota * UNITS
-    assert heard.receipt.charge.usage.output_tokens < 300
+    assert heard.receipt.charge.usage.output_units < 300
     house.check()
 
 
@@ -101,7 +102,7 @@ async def test_every_few_seconds_it_is_noted_how_far_a_stream_has_come() -> None
     later = CHECKPOINT_SECONDS
     house = House(Reply(*words(3), later, *words(2), 1.0, *words(1), later, *words(1), 1.0, FINISH))
     await house.chat(stream=True)
-    assert [progress.usage.output_tokens for progress in house.ledger.checkpoints] == [4, 7]
+    assert [progress.usage.output_units for progress in house.ledger.checkpoints] == [4, 7]
     for noted, tokens in zip(house.ledger.noted, (4, 7), strict=True):
         assert (noted.ending, noted.charge.source) == (Ending.OWNER_DIED, UsageSource.JOURNAL)
         assert noted.charge.amount == (INPUT_TOKENS + 2 * tokens) * UNITS
@@ -158,7 +159,7 @@ async def test_a_report_beyond_the_callers_cap_is_not_believed_but_for_thoughts(
     house = House(Reply(*words(5), FINISH, report(12, reported), DONE))
     heard = await house.chat(stream=True, model=model, max_tokens=100)
     assert heard.booked[2] is (UsageSource.PROVIDER if believed else UsageSource.COUNTED)
-    assert heard.booked[1].output_tokens == (reported if believed else 5)
+    assert heard.booked[1].output_units == (reported if believed else 5)
     house.check()
 
 

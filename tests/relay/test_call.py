@@ -6,18 +6,15 @@ from uuid import uuid4
 
 import pytest
 
-from tollkeeper.core.addresses import Address
-from tollkeeper.core.charge import Ending
+from tests.relay.house import Request
 from tollkeeper.core.errors import NodeStopping, TimeLimitReached
+from tollkeeper.core.money.charge import Ending
+from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.relay.call import Call, ClientLeft, Running
 
 
-async def no_body() -> bytes:
-    return b""
-
-
 def a_call() -> Call:
-    return Call(uuid4(), Address.MAIN, None, no_body)
+    return Call(Request(uuid4()))
 
 
 async def wait_for_ever(call: Call, meanwhile: Callable[[], None], *, after_seconds: float | None = None) -> None:
@@ -101,3 +98,7 @@ async def test_calls_that_come_after_the_end_of_all_are_ended_too() -> None:
     running.discard(call)
     async with asyncio.timeout(1):
         await running.wait_until_none()
+
+
+def test_a_call_refers_to_its_request_and_carries_nothing_of_it() -> None:
+    assert set(Call.__slots__) & set(Exchange.__slots__) == set()

@@ -1,6 +1,7 @@
 """How a call can end, what is charged then and what its caller hears: the table of ARCHITECTURE.md, row by row."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import msgspec
@@ -10,7 +11,6 @@ from tests.relay.fakes import Reply, Step
 from tests.relay.house import DONE, FINISH, INPUT_TOKENS, LIMITS, House, an_account, cost, events, report, whole, words
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.addresses import Address
-from tollkeeper.core.charge import Ending, UsageSource
 from tollkeeper.core.errors import (
     AccountDisabled,
     AnswerTooLarge,
@@ -21,11 +21,12 @@ from tollkeeper.core.errors import (
     StreamBroken,
     TimeLimitReached,
 )
-from tollkeeper.core.prices import Usage
+from tollkeeper.core.money.charge import Ending, UsageSource
+from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import Failure
+from tollkeeper.relay.answers.streamed import STUCK_SECONDS
 from tollkeeper.relay.call import CUT_OFF_SECONDS, ClientLeft
 from tollkeeper.relay.revoked import Revocations
-from tollkeeper.relay.streamed_answer import STUCK_SECONDS
 
 FOR_EVER = 10_000.0
 COUNTED, INPUT_ALONE, PROVIDER = UsageSource.COUNTED, UsageSource.COUNTED_INPUT, UsageSource.PROVIDER
@@ -237,6 +238,9 @@ async def test_a_whole_answer_ends_by_its_rule(row: Row) -> None:
         ),
         "key expired": Row(
             steps=[*words(5), House.key_expires, 50.0, *words(1), FINISH], ending=Ending.COMPLETED, output_tokens=6
+        ),
+        "key paused": Row(
+            steps=[*words(5), House.key_is_paused, 50.0, *words(1), FINISH], ending=Ending.COMPLETED, output_tokens=6
         ),
         "keys cannot be looked up": Row(
             steps=[*words(5), House.keys_are_away, 50.0, *words(1), FINISH], ending=Ending.COMPLETED, output_tokens=6
@@ -454,7 +458,7 @@ async def test_an_answer_that_is_too_large_is_charged_as_estimated_and_asked_of_
     assert heard.receipt is not None
     assert heard.outcomes == ["too_long"]
     assert heard.receipt.charge.source is COUNTED
-    assert heard.receipt.charge.usage.output_tokens > 1_000_000
+    assert heard.receipt.charge.usage.output_units > 1_000_000
     assert house.pool.failed == []
     house.check()
 
@@ -472,7 +476,16 @@ async def test_an_answer_that_only_a_lenient_reader_could_read_is_too_large_for_
 async def test_a_report_reaches_only_who_asked_for_it() -> None:
     script = [*words(1), FINISH, report(12, 7), DONE]
     asked, unasked = House(Reply(*script)), House(Reply(*script))
-    assert (await asked.chat(stream=True, stream_options={"include_usage": True})).text == b"".join(script)
+    told = (await asked.chat(stream=True, stream_options={"include_usage": True})).text
+    assert told.startswith(b"".join([*words(1), FINISH]))
+    # Twelve and seven, at one and two quota tokens each, of which there are 500,000 to a USD.
+    *_, [reported], [done] = [event.splitlines() for event in told.split(b"\n\n") if event]
+    assert json.loads(reported.removeprefix(b"data: "))["usage"] == {
+        "prompt_tokens": 12,
+        "completion_tokens": 7,
+        "cost": 0.000052,
+    }
+    assert done + b"\n\n" == DONE
     assert (await unasked.chat(stream=True)).text == b"".join([*words(1), FINISH, DONE])
     assert b'"include_usage":true' in unasked.upstream.requests[0].body
 

@@ -9,13 +9,13 @@ import pytest
 from tests.relay.fakes import Books, MemoryLimiter, MemoryPool, Reply, ScriptedUpstream
 from tests.relay.house import House, an_account, whole
 from tests.relay.virtual_time import in_virtual_time
-from tollkeeper.core.health import Trouble
-from tollkeeper.core.limits import Measure, Outcome, Window, Windows
+from tollkeeper.core.limits.windows import LimitOutcome, Measure, Window, Windows
+from tollkeeper.core.pool.health import Trouble
 from tollkeeper.ports import Failure, Limiter, Passage, ProviderAccount, UpstreamFailed, UpstreamRequest
-from tollkeeper.ports.pool import Pool
+from tollkeeper.ports.providers.pool import Pool
 from tollkeeper.providers.pool import LivePool
-from tollkeeper.storage.limiter import RedisLimiter
-from tollkeeper.storage.redis_places import places_of
+from tollkeeper.storage.limits.limiter import RedisLimiter
+from tollkeeper.storage.redis.places import places_of
 
 ACCOUNTS = (
     an_account(1, models={"other": "theirs"}),
@@ -34,7 +34,7 @@ class Given:
 
 def a_live_pool() -> Pool:
     vendors = {"openai", "anthropic"}
-    return LivePool(Given(), vendors, now=lambda: 1_000.0, chance=lambda: 0.0, share=lambda: 1)
+    return LivePool(Given(), vendors, now=lambda: 1_000.0, chance=lambda: 0.0, share=lambda: 1, secret=b"s")
 
 
 pools = pytest.mark.parametrize("make", [lambda: MemoryPool(ACCOUNTS), a_live_pool], ids=["fake", "real"])
@@ -50,13 +50,13 @@ async def test_a_pool_chooses_who_serves_the_model_takes_calls_was_not_tried_and
     while (chosen := await pool.choose("m", by=1, tried=tried)) is not None:
         tried.add(chosen.id)
     assert tried == {3, 4}
-    fit = await pool.choose("m", by=1, unfit={ACCOUNTS[2].speech})
+    fit = await pool.choose("m", by=1, unfit={ACCOUNTS[2].capabilities})
     assert fit is not None
     assert fit.id == 4
-    unfit = {ACCOUNTS[2].speech, ACCOUNTS[3].speech}
+    unfit = {ACCOUNTS[2].capabilities, ACCOUNTS[3].capabilities}
     assert await pool.choose("m", by=1, unfit=unfit) is None
     assert (pool.serves("m", unfit=unfit), pool.serves("m", unfit=set())) == (False, True)
-    assert pool.seconds_until_seats() is None
+    assert pool.seconds_until_seats("m") is None
     assert pool.may_try_again(by=1)
 
 
@@ -69,11 +69,11 @@ async def test_a_seat_is_left_once_and_one_that_failed_is_given_up(make: Callabl
         if isinstance(pool, MemoryPool):
             return len(pool.taken)
         assert isinstance(pool, LivePool)
-        return sum(health.in_flight for health in pool._health.values())
+        return sum(health.room.in_flight for health in pool._account_health.values())
 
     account = await pool.choose("m", by=1)
     assert account is not None
-    one, other = (pool.seat(account, by=1, tokens=10) for _ in range(2))
+    one, other = (pool.seat(account, model_id="m", by=1, tokens=10) for _ in range(2))
     assert (taken(), one.account) == (2, account)
     one.succeed(0.1)
     assert taken() == 2
@@ -93,7 +93,7 @@ def a_limiter_alone() -> Limiter:
 limiters = pytest.mark.parametrize("make", [MemoryLimiter, a_limiter_alone], ids=["fake", "real"])
 
 
-async def enter(limiter: Limiter, *each: Window, tokens: int = 0) -> tuple[Passage, Outcome]:
+async def enter(limiter: Limiter, *each: Window, tokens: int = 0) -> tuple[Passage, LimitOutcome]:
     passage = Passage(Windows("1", each), uuid4(), tokens)
     return passage, await limiter.admit(passage)
 

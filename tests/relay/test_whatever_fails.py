@@ -17,11 +17,11 @@ from tests.relay.house import DONE, FINISH, KEY, House, an_account, chat_body, r
 from tests.relay.steps import Mishap, Steps, be_away, cancel, fail
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.errors import GatewayError
-from tollkeeper.core.limits import Rates
-from tollkeeper.edge.body import BodyReader
+from tollkeeper.core.limits.windows import Rates
 from tollkeeper.edge.calls import Relayed, chat_completions, image_generations, speech
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import Exchange
+from tollkeeper.edge.http.body import BodyReader
+from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.ports import Failure
 from tollkeeper.relay.operations import CHAT
@@ -35,8 +35,9 @@ class Way(msgspec.Struct, kw_only=True):
     """A call, and what providers say to it."""
 
     replies: Script
-    endpoint: Relayed = chat_completions
+    endpoint: Relayed[Any, Any] = chat_completions
     body: bytes = chat_body()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
     client_leaves_after_seconds: float = FOR_EVER
 
 
@@ -58,6 +59,15 @@ WAYS = {
     "stream, client leaves": Way(
         body=STREAM, replies=lambda: [Reply(*words(3), FOR_EVER)], client_leaves_after_seconds=1.0
     ),
+    "with a key, refused": Way(
+        headers=((b"idempotency-key", b"a key"),),
+        replies=lambda: [Reply(b"{}", status=400)],
+    ),
+    "with a key, streamed up to what is allowed": Way(
+        body=STREAM,
+        headers=((b"idempotency-key", b"a key"), (b"x-max-charge-usd", b"0.001")),
+        replies=lambda: [Reply(*words(300), FINISH, DONE)],
+    ),
     "stream, nobody left": Way(body=STREAM, replies=lambda: [Reply(status=503) for _ in range(3)]),
     "image": Way(
         endpoint=image_generations,
@@ -77,7 +87,10 @@ def services_of(house: House, steps: Steps) -> Services:
     return Services(
         relay=house.relay,
         balances=steps.watch("balances", house.ledger),
+        usage=nobody_asks,
+        receipts=nobody_asks,
         prices=PricePages(nobody_asks, owner=""),
+        pages=nobody_asks,
         bodies=BodyReader(reading_bytes_most=1_000_000, seconds_most=60),
         owned_by="",
         keep_alive_seconds=15,
@@ -98,7 +111,11 @@ def an_exchange(way: Way) -> Exchange:
     async def send(_: object) -> None:
         """The client takes everything at once."""
 
-    headers = [(b"authorization", f"Bearer {KEY}".encode()), (b"content-length", b"%d" % len(way.body))]
+    headers = [
+        (b"authorization", f"Bearer {KEY}".encode()),
+        (b"content-length", b"%d" % len(way.body)),
+        *way.headers,
+    ]
     return Exchange({"method": "POST", "path": "/", "headers": headers}, receive, send, 0)
 
 
@@ -136,5 +153,5 @@ async def test_everything_is_given_back_whatever_step_goes_wrong(way: Way, misha
 async def test_an_answer_that_cannot_even_be_made_leaves_nothing_held() -> None:
     house = House()
     with pytest.raises(Mishap):
-        await house.ask(msgspec.structs.replace(CHAT, answer=lambda _: fail()), chat_body())
+        await house.ask(msgspec.structs.replace(CHAT, answer=lambda *_: fail()), chat_body())
     house.check()

@@ -12,8 +12,13 @@ def test_an_envelope_opens_with_the_key_that_sealed_it() -> None:
     assert unseal(seal(SECRET, KEYS, sealed_for="one"), KEYS, sealed_for="one") == SECRET
 
 
+def test_a_key_that_was_added_seals_nothing_before_it_is_chosen() -> None:
+    added = EnvelopeKeys({**KEYS.by_version, 2: os.urandom(32)})
+    assert unseal(seal(SECRET, added, sealed_for="one"), KEYS, sealed_for="one") == SECRET
+
+
 def test_after_a_rotation_old_envelopes_still_open_and_new_ones_use_the_new_key() -> None:
-    rotated = EnvelopeKeys({**KEYS.by_version, 2: os.urandom(32)})
+    rotated = EnvelopeKeys({**KEYS.by_version, 2: os.urandom(32)}, chosen=2)
     assert unseal(seal(SECRET, KEYS, sealed_for="one"), rotated, sealed_for="one") == SECRET
     with pytest.raises(CannotOpen):
         unseal(seal(SECRET, rotated, sealed_for="one"), KEYS, sealed_for="one")

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.figures import conclude, say, seed
 from tools.fuzz.campaign import Outcome, campaign
 from tools.fuzz.target import load, names
 from tools.fuzz.timing import REPETITIONS, cpu_ms
-from tools.proofs import conclude, say, seed
 
 
 def main() -> int:
@@ -21,7 +21,10 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.input is not None:
         return again(asked.targets[0], asked.input.read_bytes())
-    return report(campaign(asked.targets or names(), asked.seconds, seed(), blindly=asked.blindly))
+    outcomes = campaign(asked.targets or names(), asked.seconds, seed(), blindly=asked.blindly)
+    report(outcomes)
+    conclude(figures(outcomes))
+    return os.EX_OK if all_hold(outcomes) else 1
 
 
 def again(name: str, data: bytes) -> int:
@@ -33,23 +36,27 @@ def again(name: str, data: bytes) -> int:
     return os.EX_OK
 
 
-def report(outcomes: Sequence[Outcome], *, judges_timings: bool = True) -> int:
+def report(outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         say(f"{outcome.name}: {outcome.executions:,} runs, slowest {outcome.slowest_cpu_ms} ms ({outcome.slowest})")
         for found in (*outcome.crashes, *outcome.slow):
             say(f"FAILED {outcome.name}: {found.what}")
             say(f"  again: {Path(sys.executable).name} -m tools.fuzz {outcome.name} --input {found.path}")
-    conclude(
-        {
-            "targets": len(outcomes),
-            "executions": sum(outcome.executions for outcome in outcomes),
-            "crashes": sum(len(outcome.crashes) for outcome in outcomes),
-            "slow": sum(len(outcome.slow) for outcome in outcomes),
-            "slowest_cpu_ms": max((outcome.slowest_cpu_ms for outcome in outcomes), default=0.0),
-        }
-    )
+
+
+def figures(outcomes: Sequence[Outcome]) -> dict[str, object]:
+    return {
+        "targets": len(outcomes),
+        "executions": sum(outcome.executions for outcome in outcomes),
+        "crashes": sum(len(outcome.crashes) for outcome in outcomes),
+        "slow": sum(len(outcome.slow) for outcome in outcomes),
+        "slowest_cpu_ms": max((outcome.slowest_cpu_ms for outcome in outcomes), default=0.0),
+    }
+
+
+def all_hold(outcomes: Sequence[Outcome], *, judges_timings: bool = True) -> bool:
     good = [outcome.holds or (outcome.only_slow and not judges_timings) for outcome in outcomes]
-    return os.EX_OK if good and all(good) else 1
+    return bool(good) and all(good)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from tollkeeper.core.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.core.errors import BadRequest
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
-from tollkeeper.core.sse import EventSplitter, data_of
 from tollkeeper.ports import ProviderAccount, Vendor
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Heading
 from tollkeeper.providers.vendors.translated import StreamTranslator
@@ -67,7 +67,7 @@ def check_whole(translate: Callable[[bytes], bytes], data: bytes) -> None:
     meter.read_whole(told)
     assert meter.output_tokens >= 0
     usage = meter.reported
-    assert usage is None or min(usage.input_tokens, usage.output_tokens, usage.cached_tokens) >= 0
+    assert usage is None or min(usage.input_units, usage.output_units, usage.cached_units) >= 0
 
 
 def work_stream(translator: StreamTranslator, data: bytes) -> None:

@@ -3,8 +3,8 @@
 `python -m tools.services COMMAND …` runs a command with DATABASE_URL and REDIS_URL set to a fresh pair.
 """
 
-from tools.services.postgres import Postgres
-from tools.services.redis import Redis
+from tollkeeper.demo.servers.postgres import Postgres
+from tollkeeper.demo.servers.redis import Redis
 from tools.services.redis_cluster import RedisCluster
 from tools.services.redis_sentinel import RedisSentinel
 

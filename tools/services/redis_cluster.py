@@ -5,8 +5,8 @@ import secrets
 from contextlib import ExitStack
 from typing import Self
 
+from tollkeeper.demo.servers.redis import Redis
 from tools.services.process import free_port, wait_until
-from tools.services.redis import Redis
 
 MASTERS = 3
 SLOTS = 16_384

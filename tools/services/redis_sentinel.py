@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Self
 
+from tollkeeper.demo.servers.redis import Redis
 from tools.services.process import wait_until
-from tools.services.redis import Redis
 
 SERVICE = "mymaster"
 SENTINELS = 3

@@ -7,7 +7,7 @@ import msgspec
 
 from tollkeeper.core.client_ip import Network
 from tollkeeper.core.keys import NAME_LENGTH_MOST, Peppers, hint, mint
-from tollkeeper.core.money import Quota
+from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.one_line import one_line
 from tollkeeper.ports import KeyChange, KeyDesk, KeyOnFile, KeyText, NewKey
 
@@ -47,7 +47,7 @@ class KeyMaker(msgspec.Struct, frozen=True):
 
     def make(self) -> tuple[str, KeyText]:
         """A new key, and what may be kept of it."""
-        key, version = mint(self.cell, self.choose), self.peppers.newest
+        key, version = mint(self.cell, self.choose), self.peppers.in_use
         return key, KeyText(version, self.peppers.digest(key, version), hint(key))
 
 

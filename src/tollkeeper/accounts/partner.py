@@ -2,8 +2,8 @@
 
 Rules of this file
 1. Cash is asked for, approved, and then paid; support may refuse it until it is paid.
-2. Nothing is approved for an account that is disabled, nor what its cash does not cover at that moment. What was
-   approved can always be noted as paid, for then the money is gone; to stop it, it is refused.
+2. Nothing is approved for an account that is disabled, unless its owner closed it, nor what its cash does not cover at
+   that moment. What was approved can always be noted as paid, for then the money is gone; to stop it, it is refused.
 3. Support decides and revokes, but approves and pays nothing of its own.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tollkeeper.accounts.money.redeem import AccountIsDisabled
+from tollkeeper.accounts.people.staff import require_role
 from tollkeeper.accounts.reasons import checked_reason
-from tollkeeper.accounts.redeem import AccountIsDisabled
-from tollkeeper.accounts.staff import require_role
-from tollkeeper.core.logins import Actor, Role
-from tollkeeper.core.referral import usd_of_micros
+from tollkeeper.core.partner.plan import usd_of_micros
+from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.logins import SecondFactor
 from tollkeeper.ports.partner import (
     Decided,
     NewWithdrawal,
@@ -27,8 +26,13 @@ from tollkeeper.ports.partner import (
     WithdrawalRequest,
     WithdrawalState,
 )
+from tollkeeper.ports.people import SecondFactor
 
 PAYEE_CHARACTERS_MOST = 200
+NO_CODE = (
+    "A withdrawal takes a code of the account's second factor, and this is none of its codes. Nothing was asked for. "
+    "A second factor is set up in the console, on the page Security."
+)
 
 
 # What support is told where a request, whose number stands in it, was not decided as it should be.
@@ -44,20 +48,25 @@ UNDECIDED: Mapping[Decided, str] = {
 class WithdrawalRefused(ValueError):
     """Cash that cannot be asked for, or not be paid, now; the message says why."""
 
+    def __init__(self, message: str, asked: WithdrawalRequest | None = None) -> None:
+        """`asked`: what became of the request, where it came that far."""
+        self.asked = asked
+        super().__init__(message)
+
 
 async def request_withdrawal(wish: NewWithdrawal, code: str, second_factor: SecondFactor, desk: PartnerDesk) -> int:
     """Ask for cash, with a code of the second factor; the request's number. Raise WithdrawalRefused,
     AccountIsDisabled, NotOnFile, or what the second factor raises."""
     wish = msgspec.structs.replace(wish, payee=checked_payee(wish.payee))
     if not await second_factor.check(wish.account_id, code):
-        raise WithdrawalRefused("A withdrawal takes a second factor, and this is no code of it. Nothing was asked for.")
+        raise WithdrawalRefused(NO_CODE)
     asked = await desk.withdraw(wish, actor=f"account:{wish.account_id}")
     if asked.verdict is Requested.UNKNOWN_ACCOUNT:
         raise NotOnFile(f"There is no account {wish.account_id}.")
     if asked.verdict is Requested.ACCOUNT_DISABLED:
         raise AccountIsDisabled
     if asked.verdict is not Requested.REQUESTED:
-        raise WithdrawalRefused(_why_not(asked, wish))
+        raise WithdrawalRefused(_why_not(asked, wish), asked)
     return asked.withdrawal_id or 0
 
 

@@ -4,26 +4,34 @@ Rules of this file
 1. Announcing and entering are one act: what is in the book can be read by everybody.
 2. Whoever shortens the notice says why.
 3. What is not named is taken from the price that a change follows in the book, in a preview as in the change itself.
+   Parts are put together here, the three multipliers where they are booked.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import msgspec
 
+from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_tiers, merged
 from tollkeeper.accounts.reasons import checked_reason
-from tollkeeper.core.prices import Price, in_force, millionths
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.parts import PriceParts
+from tollkeeper.core.money.prices import MILLIONTHS, Price, in_force
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.prices import Entered, NewFigures, Preview, PriceChange, PriceDesk, Withdrawn
+from tollkeeper.ports.catalog.prices import Entered, NewFigures, NewParts, Preview, PriceChange, PriceDesk, Withdrawn
 
-MULTIPLIER_BELOW = 10**8
 PREVIEWED = timedelta(days=7)
 ACCOUNTS_PREVIEWED_MOST = 20
-
-
-class PriceRefused(ValueError):
-    """A price that was not entered or not withdrawn; the message says why."""
+# What a first price follows.
+_NO_PRICE = Price(
+    id=0,
+    model_id="",
+    effective_from=datetime.min.replace(tzinfo=UTC),
+    model=0,
+    completion=MILLIONTHS,
+    cached=MILLIONTHS,
+)
 
 
 class PriceWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +60,18 @@ class EnteredPrice(msgspec.Struct, frozen=True):
 
 async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk, *, actor: str) -> EnteredPrice:
     """Enter and announce a change. Raise PriceRefused, or NotOnFile."""
+    figures = checked_figures(wish.figures)
+    # A forced change follows what holds now: whether something else begins within its few seconds nobody can plan.
+    at = wish.effective_from or await desk.now() + (timedelta(0) if wish.forced_because else notice)
+    new = _changed(await _before(wish, at, desk) or _NO_PRICE, figures)
     change = PriceChange(
         model_id=wish.model_id,
         variant=wish.variant,
-        figures=checked_figures(wish.figures),
+        figures=figures,
         effective_from=wish.effective_from,
         notice=notice,
         forced_because=None if wish.forced_because is None else checked_reason(wish.forced_because),
+        parts=None if figures.parts == NewParts() else new.parts,
     )
     entry = await desk.enter(change, actor=actor)
     if entry.price is not None:
@@ -109,8 +122,7 @@ async def preview_price_change(wish: PriceWish, notice: timedelta, desk: PriceDe
     Raise PriceRefused, or NotOnFile."""
     figures = checked_figures(wish.figures)
     at = wish.effective_from or await desk.now() + notice
-    prices = [row.price for row in await desk.rows(wish.model_id) if row.withdrawn_at is None]
-    old = in_force([price for price in prices if price.effective_from < at], at, wish.variant)
+    old = await _before(wish, at, desk)
     if old is None:
         raise NotOnFile(f"The model '{wish.model_id}' has no such price before {at:%Y-%m-%d %H:%M:%S} UTC.")
     return await desk.effect(old, _changed(old, figures), PREVIEWED, accounts_most=ACCOUNTS_PREVIEWED_MOST)
@@ -118,22 +130,51 @@ async def preview_price_change(wish: PriceWish, notice: timedelta, desk: PriceDe
 
 def checked_figures(figures: NewFigures) -> NewFigures:
     named = [figure for figure in (figures.model, figures.completion, figures.cached) if figure is not None]
-    if not named:
-        raise PriceRefused("Say which multiplier becomes another one. Nothing was entered.")
+    if not named and figures.parts == NewParts():
+        raise PriceRefused("Say which multiplier or part becomes another one. Nothing was entered.")
     for figure in named:
-        if not figure.is_finite() or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
-            raise PriceRefused(f"{figure} is not a multiplier: a number of 0 or more with at most six decimals.")
+        checked_multiplier(figure)
     return figures
 
 
+async def _before(wish: PriceWish, at: datetime, desk: PriceDesk) -> Price | None:
+    """The price that a change at that time follows."""
+    rows = await desk.rows(wish.model_id)
+    prices = [row.price for row in rows if row.withdrawn_at is None]
+    if prices and rows[0].kind is Kind.IMAGE:
+        _check_way(wish, prices)
+    return in_force([price for price in prices if price.effective_from < at], at, wish.variant)
+
+
+def _check_way(wish: PriceWish, prices: Sequence[Price]) -> None:
+    """Images are priced by token, or each by its size, and a model's calls are all counted in one of these ways. Raise
+    PriceRefused."""
+    if wish.variant and not any(price.variant for price in prices):
+        raise PriceRefused(
+            f"'{wish.model_id}' is priced by token: a price for a size would charge all of its calls by size. Nothing "
+            "was entered; leave the variant out, or offer images by size as another model."
+        )
+    if not wish.variant and all(price.variant for price in prices):
+        raise PriceRefused(f"'{wish.model_id}' is priced by size: name the size as its variant. Nothing was entered.")
+
+
+def first_parts(figures: NewFigures) -> PriceParts | None:
+    """The parts of a new model's price, where it has any. Raise PriceRefused."""
+    parts = _changed(_NO_PRICE, figures).parts
+    return None if parts == PriceParts() else parts
+
+
 def _changed(price: Price, figures: NewFigures) -> Price:
-    return msgspec.structs.replace(
+    """Raise PriceRefused."""
+    new = msgspec.structs.replace(
         price,
         model=_or_as_it_is(figures.model, price.model),
         completion=_or_as_it_is(figures.completion, price.completion),
         cached=_or_as_it_is(figures.cached, price.cached),
+        parts=price.parts if figures.parts == NewParts() else merged(price.parts, figures.parts),
     )
+    return checked_tiers(new)
 
 
 def _or_as_it_is(figure: Decimal | None, before: int) -> int:
-    return before if figure is None else millionths(figure)
+    return before if figure is None else checked_multiplier(figure)

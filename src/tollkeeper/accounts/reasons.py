@@ -1,4 +1,4 @@
-"""Reasons: whatever is decided about others' money says why, on the record."""
+"""Reasons: a decision about a customer's money needs one, and the audit log keeps it."""
 
 from tollkeeper.core.one_line import one_line
 

@@ -11,49 +11,66 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from tollkeeper.app.limits import limits_of
+from tollkeeper.app.limits import rate_limits_of
+from tollkeeper.app.metrics import RELAYED, GatewayWatch, port_of
 from tollkeeper.app.parts import (
     VENDORS,
     address_book_of,
     bookkeeper_of,
+    call_digests_of,
     crowd_of,
     database_of,
     envelope_keys_of,
+    gateway_site_of,
+    known_secrets_of,
     loop_mark_of,
-    nudges_of,
+    notifier_of,
     peppers_of,
     pool_of,
-    services_of,
-    time_limits_of,
+    timeouts_of,
     upstream_of,
 )
-from tollkeeper.core import tokens
+from tollkeeper.app.telemetry import telemetry_of
+from tollkeeper.core.calls import tokens
 from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.edge.call_log import CallLog
-from tollkeeper.edge.exchange import Receive, Scope, Send
-from tollkeeper.edge.lifespan import Stopping, lifespan
-from tollkeeper.edge.respond import Gateway, Health
+from tollkeeper.edge.endpoints import Services
+from tollkeeper.edge.http.body import BodyReader
+from tollkeeper.edge.http.crowd import App
+from tollkeeper.edge.http.exchange import Receive, Scope, Send
+from tollkeeper.edge.http.lifespan import Stopping, lifespan
+from tollkeeper.edge.pages.pages import GatewayPages
+from tollkeeper.edge.price_pages import PricePages
+from tollkeeper.edge.respond import OK, Gateway, HealthReport
 from tollkeeper.edge.routes import ROUTES, RouteTable
-from tollkeeper.media.lengths import AudioLengths
+from tollkeeper.media.lengths import ProcessAudioLengths
+from tollkeeper.metrics.calls import CallFigures
+from tollkeeper.ports.catalog.prices import PriceList
 from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
-from tollkeeper.relay.dispatch import Dispatcher
+from tollkeeper.relay.dispatch.dispatch import Dispatcher
+from tollkeeper.relay.ended import EndedCall
 from tollkeeper.relay.operations import Measures
+from tollkeeper.relay.payment import Claims
 from tollkeeper.relay.pipeline import Relay
 from tollkeeper.relay.revoked import Revocations
 from tollkeeper.settings import Settings
-from tollkeeper.steady import survive
-from tollkeeper.storage.accounts import SqlBalances
-from tollkeeper.storage.bookkeeper import Bookkeeper
-from tollkeeper.storage.catalog import SqlCatalog
-from tollkeeper.storage.changes import Changes, Nudges
-from tollkeeper.storage.database import Database, Part
-from tollkeeper.storage.keys import SqlKeys
-from tollkeeper.storage.limiter import RedisLimiter
-from tollkeeper.storage.nodes import beat
-from tollkeeper.storage.price_list import SqlPriceList
-from tollkeeper.storage.provider_accounts import SqlProviderAccounts
+from tollkeeper.steady import run_and_log
+from tollkeeper.storage.catalog.models import SqlCatalog
+from tollkeeper.storage.catalog.price_list import SqlPriceList
+from tollkeeper.storage.customers.accounts import SqlBalances
+from tollkeeper.storage.customers.keys import SqlKeys
+from tollkeeper.storage.customers.lot_desk import SqlOpenLots
+from tollkeeper.storage.customers.redigest import SqlRedigests
+from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
+from tollkeeper.storage.limits.limiter import RedisLimiter
+from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.nodes import beat
+from tollkeeper.storage.providers.accounts import SqlProviderAccounts
+from tollkeeper.storage.usage.log import SqlUsageLog
+from tollkeeper.storage.usage.receipts import SqlReceipts
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
@@ -65,84 +82,116 @@ LARGE_BYTES = 1024 * 1024
 # New objects before the youngest of them are looked through for garbage; nearly all are freed long before, by count.
 GARBAGE_OBJECTS = 20_000
 
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
     forbid_core_dumps(inspectable=settings.inspectable)
-    # Three pools, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh.
-    lookups = database_of(settings, Part.GATEWAY)
-    signals = database_of(settings, Part.GATEWAY, connections=SIGNAL_CONNECTIONS)
-    booking = database_of(settings, Part.GATEWAY, connections=BOOKING_CONNECTIONS)
-    changes = Changes(signals)
-    nudges = nudges_of(settings)
+    lookups, signals, booking = _connection_pools(settings)
+    changes, notifier = Changes(signals), notifier_of(settings)
     bookkeeper = bookkeeper_of(settings, booking)
     call_log = CallLog(sys.stdout.fileno())
     book = address_book_of(settings)
-    upstream = upstream_of(settings)
-    lengths = AudioLengths()
-    pool = pool_of(
-        SqlProviderAccounts(lookups, changes, envelope_keys_of(settings)), changes, nudges, lookups, upstream
-    )
-    limits = limits_of(settings, lookups, changes)
-    aside = Aside()
+    upstream, lengths, aside = upstream_of(settings), ProcessAudioLengths(), Aside()
+    accounts = SqlProviderAccounts(lookups, changes, envelope_keys_of(settings))
+    pool = pool_of(settings, accounts, changes, notifier, lookups, upstream)
+    rate_limits = rate_limits_of(settings, lookups, changes)
+    keys, redigests = _keys_of(settings, lookups, signals, changes)
     relay = Relay(
-        keys=SqlKeys(lookups, changes, peppers_of(settings), snapshots_most=settings.key_snapshots),
+        keys=keys,
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
         measures=Measures(InputCounter(), lengths),
         dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings), aside=aside),
         running=Running(),
-        gate=limits.gate,
-        limits=time_limits_of(settings),
+        gate=rate_limits.gate,
+        timeouts=timeouts_of(settings),
         aside=aside,
+        claims=Claims(call_digests_of(settings), aside),
+        figures=CallFigures(RELAYED),
     )
-    services = services_of(settings, relay, SqlBalances(lookups), SqlPriceList(lookups, changes))
-    stopping = Stopping(relay.running, drain_seconds=settings.drain_seconds)
-
-    health = partial(_health, changes, bookkeeper, nudges, limits.limiter, stopping)
+    telemetry = telemetry_of(settings)
+    services = services_of(settings, relay, lookups, SqlPriceList(lookups, changes), telemetry.on_ended)
+    stopping = stopping_of(settings, relay.running)
+    health = partial(_health, changes, bookkeeper, notifier, rate_limits.limiter, accounts, stopping)
     crowd = crowd_of(settings)
-    http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, limits.guard)
+    http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, rate_limits.guard)
+    watch = GatewayWatch(relay, bookkeeper, rate_limits.limiter, pool, call_log, health, telemetry.dropped_calls)
     always = (
         changes.follow,
-        lambda: nudges.follow(lambda text: pool.hear(text) if text else changes.nudge()),
-        lambda: beat(signals, settings.node),
+        lambda: notifier.follow(lambda text: pool.on_message(text) if text else changes.nudge()),
+        lambda: beat(signals, settings.node, known_secrets_of(settings)),
+        redigests.follow,
         bookkeeper.live,
+        accounts.follow,
         Revocations(relay.running, relay.keys).follow,
         crowd.watch,
-        *limits.always,
+        port_of(settings, "gateway", settings.metrics_port, watch.collect, processes=settings.workers).serve,
+        *rate_limits.always,
+        *telemetry.always,
     )
-    stores = (nudges, lookups, signals, booking)
-    ends = (upstream.close, lengths.close, bookkeeper.close, limits.peaks.tell)
+    stores = (notifier, lookups, signals, booking)
+    ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            closing = (*ends, *(store.close for store in stores), call_log.close)
+            closing = (*ends, *(store.close for store in stores), call_log.close, *telemetry.ends)
             await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
         else:
-            await crowd.serve(http, scope, receive, send)
+            last = stopping.last_on_its_connection(send) if stopping.begun else send
+            await crowd.serve(http, scope, receive, last)
 
     _warm_up()
     return application
 
 
+def _connection_pools(settings: Settings) -> tuple[Database, Database, Database]:
+    """Three, so that a flood of lookups starves neither the books nor the feed that keeps snapshots fresh."""
+    return (
+        database_of(settings, DatabaseRole.GATEWAY),
+        database_of(settings, DatabaseRole.GATEWAY, connections=SIGNAL_CONNECTIONS),
+        database_of(settings, DatabaseRole.GATEWAY, connections=BOOKING_CONNECTIONS),
+    )
+
+
+def _keys_of(
+    settings: Settings, lookups: Database, signals: Database, changes: Changes
+) -> tuple[SqlKeys, SqlRedigests]:
+    peppers = peppers_of(settings)
+    redigests = SqlRedigests(signals, peppers.in_use)
+    most = settings.key_snapshots
+    return SqlKeys(lookups, changes, peppers, snapshots_most=most, redigest=redigests.note), redigests
+
+
+def stopping_of(settings: Settings, running: Running) -> Stopping:
+    return Stopping(running, lame_duck_seconds=settings.lame_duck_seconds, drain_seconds=settings.drain_seconds)
+
+
 def _health(
-    changes: Changes, bookkeeper: Bookkeeper, nudges: Nudges, limiter: RedisLimiter, stopping: Stopping
-) -> Health:
-    return Health(
-        ready=changes.fresh and bookkeeper.ready and not stopping.begun,
-        database="ok" if changes.fresh else "out of reach",
-        ledger="ok" if bookkeeper.ready else "not begun",
-        redis="ok" if nudges.connected and limiter.is_live else "out of reach, going by shares",
+    changes: Changes,
+    bookkeeper: Bookkeeper,
+    notifier: ChangeNotifier,
+    limiter: RedisLimiter,
+    accounts: SqlProviderAccounts,
+    stopping: Stopping,
+) -> HealthReport:
+    """Without provider accounts a node is ready: it was never given any, and no other node would do better. Where there
+    are some and it can open none, it lacks a secret that others have: calls must go to those."""
+    providers = "not read yet" if accounts.trouble is None else accounts.trouble or OK
+    return HealthReport(
+        ready=changes.fresh and bookkeeper.ready and accounts.trouble == "" and not stopping.begun,
+        database=OK if changes.fresh else changes.trouble or "out of reach",
+        ledger=OK if bookkeeper.ready else "not begun",
+        node="stopping" if stopping.begun else OK,
+        redis=OK if notifier.connected and limiter.is_live else "out of reach, going by shares",
+        providers=providers,
     )
 
 
 def _warm_up() -> None:
     """Take upon the start what calls would wait for."""
     _give_back_large_blocks()
-    # The first count loads tables for 0.1 s. What they were made from is 30 MB of a file that nobody looks at again.
+    # The first count loads the tokenizer's tables for 0.1 s. They are made from 30 MB of a file that is not read again.
     tokens.count("")
     _put_aside(tokens.library())
     # What is loaded by now stays; looking through it again and again for garbage took a tenth of every call.
@@ -187,4 +236,26 @@ async def _life(
         await asyncio.gather(*tasks, return_exceptions=True)
         # Each in its turn, whatever became of the one before: the books are closed even if Redis is gone.
         for end in ends:
-            await survive("shutdown", end)
+            await run_and_log("shutdown", end)
+
+
+def services_of(
+    settings: Settings,
+    relay: Relay,
+    lookups: Database,
+    prices: PriceList,
+    on_ended: Callable[[EndedCall], None] | None = None,
+) -> Services:
+    return Services(
+        relay=relay,
+        balances=SqlBalances(lookups),
+        receipts=SqlReceipts(lookups),
+        usage=SqlUsageLog(lookups),
+        prices=PricePages(prices, owner=settings.provider_domain),
+        pages=GatewayPages(gateway_site_of(settings), SqlOpenLots(lookups)),
+        bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
+        owned_by=settings.provider_domain,
+        keep_alive_seconds=settings.keep_alive_seconds,
+        loop_mark=loop_mark_of(settings),
+        on_ended=on_ended,
+    )

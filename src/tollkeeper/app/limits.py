@@ -1,4 +1,4 @@
-"""What keeps the limits in one worker process: windows, bans, time at peak."""
+"""Wiring of rate limits, bans and time at peak for one worker process."""
 
 from collections.abc import Callable, Coroutine
 
@@ -9,16 +9,16 @@ from tollkeeper.core.client_ip import read_networks
 from tollkeeper.edge.guard import Guard
 from tollkeeper.relay.gate import Gate
 from tollkeeper.settings import Settings
-from tollkeeper.storage.bans import INVALID_CALLS, SqlBans, ban
-from tollkeeper.storage.changes import Changes
-from tollkeeper.storage.database import Database
-from tollkeeper.storage.invalid_calls import SharedInvalidCalls
-from tollkeeper.storage.limiter import RedisLimiter
-from tollkeeper.storage.peaks import SqlPeaks
-from tollkeeper.storage.redis_places import places_of
+from tollkeeper.storage.limits.bans import INVALID_CALLS, SqlBans, ban
+from tollkeeper.storage.limits.invalid_calls import SharedInvalidCalls
+from tollkeeper.storage.limits.limiter import RedisLimiter
+from tollkeeper.storage.limits.peaks import SqlPeaks
+from tollkeeper.storage.postgres.changes import Changes
+from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.redis.places import places_of
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class LimitParts(msgspec.Struct, frozen=True, kw_only=True):
     limiter: RedisLimiter
     bans: SqlBans
     peaks: SqlPeaks
@@ -32,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.limiter.follow, self.bans.follow, self.peaks.follow, self.invalid_calls.follow
 
 
-def limits_of(settings: Settings, database: Database, changes: Changes) -> Limits:
+def rate_limits_of(settings: Settings, database: Database, changes: Changes) -> LimitParts:
     peaks, bans, policy = SqlPeaks(database), SqlBans(database, changes), abuse_policy_of(settings)
     limiter = RedisLimiter(
         places_of(settings.redis_url.reveal()),
@@ -47,7 +47,7 @@ def limits_of(settings: Settings, database: Database, changes: Changes) -> Limit
         lambda ip, counted: ban(database, policy, ip, INVALID_CALLS, counted),
         bans.put,
     )
-    return Limits(
+    return LimitParts(
         limiter=limiter,
         bans=bans,
         peaks=peaks,

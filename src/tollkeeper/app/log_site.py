@@ -1,12 +1,17 @@
-"""The log site that the settings name."""
+"""The log site that the settings name, and the usage log that is cleaned into it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tollkeeper.app.parts import opened
 from tollkeeper.jobs.clean_usage_log import Turn
-from tollkeeper.ports.usage import LogSite
+from tollkeeper.log_site.folder import FolderSite
+from tollkeeper.ports.usage import CleanUsage, LogSite
 from tollkeeper.settings import Settings
-from tollkeeper.storage.folder_site import FolderSite
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.usage.cleaning import SqlCleanUsage
 
 
 def log_site_of(settings: Settings) -> LogSite | None:
@@ -17,7 +22,7 @@ def log_site_of(settings: Settings) -> LogSite | None:
     if place.scheme == "file":
         return FolderSite(Path(unquote(place.path)))
     # The client of S3 takes 11 MB and some time to load; everything but a cleanup to a bucket does without it.
-    from tollkeeper.storage.s3_site import Bucket, S3Site  # noqa: PLC0415
+    from tollkeeper.log_site.s3 import Bucket, S3Site  # noqa: PLC0415
 
     return S3Site(
         Bucket(
@@ -33,3 +38,10 @@ def log_site_of(settings: Settings) -> LogSite | None:
 
 def cleaning_turn_of(settings: Settings) -> Turn:
     return Turn(keep_days=settings.usage_days, every_days=settings.usage_cleaned_days)
+
+
+@asynccontextmanager
+async def usage_to_clean(settings: Settings) -> AsyncIterator[CleanUsage]:
+    """Open the usage log for the length of one cleanup."""
+    async with opened(settings, DatabaseRole.WORKER) as database:
+        yield SqlCleanUsage(database)

@@ -2,30 +2,30 @@
 
 import getpass
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
 import msgspec
 
-from tollkeeper.accounts.front_desk import FrontDesk
 from tollkeeper.accounts.keys import KeyMaker
-from tollkeeper.accounts.second_factor import FrontDeskSecondFactor
+from tollkeeper.accounts.people.front_desk import FrontDesk
+from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
 from tollkeeper.app.parts import (
     abuse_policy_of,
     envelope_keys_of,
     faucet_terms_of,
     front_desk_of,
-    nudges_of,
+    notifier_of,
     opened,
     peppers_of,
+    probe_key,
     referral_terms_of,
-    test_key,
     trial_of,
 )
-from tollkeeper.core.abuse import Policy
-from tollkeeper.core.logins import Actor, Role
-from tollkeeper.core.referral import Terms
+from tollkeeper.core.limits.abuse import Policy
+from tollkeeper.core.partner.plan import ReferralTerms
+from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.ports import (
     AbuseDesk,
     AccountDesk,
@@ -37,28 +37,39 @@ from tollkeeper.ports import (
     PartnerDesk,
     ProviderAccount,
     ProviderDesk,
+    Receipts,
     Redemptions,
     Suspensions,
 )
-from tollkeeper.ports.faucet import FaucetTerms
-from tollkeeper.ports.logins import SecondFactor
-from tollkeeper.ports.lots import LotDesk, Statements
-from tollkeeper.ports.prices import PriceDesk
+from tollkeeper.ports.announcements import AnnouncementDesk
+from tollkeeper.ports.catalog.prices import PriceDesk
+from tollkeeper.ports.customers.faucet import FaucetTerms
+from tollkeeper.ports.customers.lots import LotDesk, Statements
+from tollkeeper.ports.jobs import JobRecord
+from tollkeeper.ports.people import SecondFactor
+from tollkeeper.ports.secrets import SecretDesk
+from tollkeeper.ports.usage import UsageLog
 from tollkeeper.providers.trial import Finding
 from tollkeeper.settings import Settings
-from tollkeeper.storage.abuse_desk import SqlAbuseDesk
-from tollkeeper.storage.accounts import SqlAccountDesk
-from tollkeeper.storage.catalog import SqlCatalogDesk
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.faucet import SqlFaucet
-from tollkeeper.storage.groups import SqlGroupDesk
-from tollkeeper.storage.key_desk import SqlKeyDesk
-from tollkeeper.storage.lot_desk import SqlLotDesk, SqlStatements
-from tollkeeper.storage.partner import SqlPartnerDesk
-from tollkeeper.storage.price_desk import SqlPriceDesk
-from tollkeeper.storage.provider_accounts import SqlSuspensions
-from tollkeeper.storage.provider_desk import SqlProviderDesk
-from tollkeeper.storage.redemption import SqlCodeDesk, SqlRedemptions
+from tollkeeper.storage.catalog.groups import SqlGroupDesk
+from tollkeeper.storage.catalog.models import SqlCatalogDesk
+from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
+from tollkeeper.storage.customers.accounts import SqlAccountDesk
+from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.faucet import SqlFaucet
+from tollkeeper.storage.customers.key_desk import SqlKeyDesk
+from tollkeeper.storage.customers.lot_desk import SqlLotDesk
+from tollkeeper.storage.customers.month_statements import SqlStatements
+from tollkeeper.storage.customers.redemption import SqlCodeDesk, SqlRedemptions
+from tollkeeper.storage.customers.secret_desk import SqlSecretDesk
+from tollkeeper.storage.jobs.book import jobs_on_record
+from tollkeeper.storage.limits.abuse_desk import SqlAbuseDesk
+from tollkeeper.storage.partner.plan import SqlPartnerDesk
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.providers.accounts import SqlSuspensions
+from tollkeeper.storage.providers.desk import SqlProviderDesk
+from tollkeeper.storage.usage.log import SqlUsageLog
+from tollkeeper.storage.usage.receipts import SqlReceipts
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +85,7 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     groups: GroupDesk
     codes: CodeDesk
     redemptions: Redemptions
-    referral_terms: Terms
+    referral_terms: ReferralTerms
     partners: PartnerDesk
     faucet: Faucet
     faucet_terms: FaucetTerms
@@ -83,34 +94,39 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     prices: PriceDesk
     lots: LotDesk
     statements: Statements
-    test_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
+    announcements: AnnouncementDesk
+    secrets: SecretDesk
+    usage_log: UsageLog
+    receipts: Receipts
+    jobs_on_record: Callable[[], Awaitable[Sequence[JobRecord]]]
+    probe_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
     try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]
     key_maker: KeyMaker
     actor: str
 
     @property
     def operator(self) -> Actor:
-        """Whoever can run commands has the service's own secrets."""
+        """A person who can run commands has the service's own secrets."""
         return Actor(self.actor, Role.OPERATOR)
 
 
 @asynccontextmanager
 async def office(settings: Settings) -> AsyncIterator[Office]:
     """Open the operator's desks for the length of one command."""
-    nudges = nudges_of(settings)
+    notifier = notifier_of(settings)
     actor = f"cli:{getpass.getuser()}"
-    async with opened(settings, Part.CONSOLE) as database:
+    async with opened(settings, DatabaseRole.CONSOLE) as database:
         front_desk = front_desk_of(settings, database)
         try:
             yield Office(
-                accounts=SqlAccountDesk(database, nudges),
-                keys=SqlKeyDesk(database, nudges),
-                catalog=SqlCatalogDesk(database, nudges),
-                providers=SqlProviderDesk(database, nudges, envelope_keys_of(settings)),
-                suspensions=SqlSuspensions(database, nudges, actor=actor),
-                abuse=SqlAbuseDesk(database, nudges),
+                accounts=SqlAccountDesk(database, notifier),
+                keys=SqlKeyDesk(database, notifier),
+                catalog=SqlCatalogDesk(database, notifier),
+                providers=SqlProviderDesk(database, notifier, envelope_keys_of(settings)),
+                suspensions=SqlSuspensions(database, notifier, actor=actor),
+                abuse=SqlAbuseDesk(database, notifier),
                 abuse_policy=abuse_policy_of(settings),
-                groups=SqlGroupDesk(database, nudges),
+                groups=SqlGroupDesk(database, notifier),
                 codes=SqlCodeDesk(database),
                 redemptions=SqlRedemptions(database),
                 referral_terms=referral_terms_of(settings),
@@ -119,13 +135,18 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
                 faucet_terms=faucet_terms_of(settings),
                 front_desk=front_desk,
                 second_factor=FrontDeskSecondFactor(front_desk),
-                prices=SqlPriceDesk(database, nudges),
+                prices=SqlPriceDesk(database, notifier),
                 lots=SqlLotDesk(database),
                 statements=SqlStatements(database),
-                test_key=partial(test_key, settings),
+                announcements=SqlAnnouncementDesk(database),
+                secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
+                usage_log=SqlUsageLog(database),
+                receipts=SqlReceipts(database),
+                jobs_on_record=partial(jobs_on_record, database),
+                probe_key=partial(probe_key, settings),
                 try_out=partial(trial_of, settings),
                 key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
                 actor=actor,
             )
         finally:
-            await nudges.close()
+            await notifier.close()

@@ -4,30 +4,28 @@ import hmac
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
 
-from tollkeeper.accounts.front_desk import FrontDesk
-from tollkeeper.core.abuse import Policy
+from tollkeeper.accounts.people.front_desk import FrontDesk
 from tollkeeper.core.addresses import Address, AddressBook
+from tollkeeper.core.calls.digests import CallDigests
 from tollkeeper.core.keys import Peppers
-from tollkeeper.core.money import quota_from_usd
-from tollkeeper.core.referral import Terms, micros_from_usd
-from tollkeeper.edge.body import BodyReader
-from tollkeeper.edge.crowd import Crowd
-from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.price_pages import PricePages
+from tollkeeper.core.limits.abuse import Policy
+from tollkeeper.core.money.amounts import Quota, quota_from_usd
+from tollkeeper.core.partner.plan import ReferralTerms, micros_from_usd
+from tollkeeper.edge.http.crowd import Crowd
+from tollkeeper.edge.pages.site import GatewaySite
+from tollkeeper.mail.smtp import SmtpMailer, route_of
 from tollkeeper.ports import (
-    Balances,
     ProviderAccount,
     ProviderAccounts,
     Upstream,
     Vendor,
 )
-from tollkeeper.ports.faucet import FaucetTerms
-from tollkeeper.ports.prices import PriceList
+from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.providers.probe import key_is_accepted, trouble_of
@@ -36,29 +34,33 @@ from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.azure import Azure
 from tollkeeper.providers.vendors.gemini import Gemini
 from tollkeeper.providers.vendors.openai import OpenAI
-from tollkeeper.relay.pipeline import Relay
-from tollkeeper.relay.time_limits import TimeLimits
-from tollkeeper.settings import Settings, keys_by_version
-from tollkeeper.steady import Errands
-from tollkeeper.storage.bookkeeper import Bookkeeper
-from tollkeeper.storage.changes import Changes, Nudges
-from tollkeeper.storage.database import Database, Part
+from tollkeeper.relay.time_limits import CallTimeouts
+from tollkeeper.settings import Settings, keys_by_version, peppers_in
+from tollkeeper.steady import BackgroundTasks
+from tollkeeper.storage.customers.sent_forms import SqlSentForms
 from tollkeeper.storage.envelope import EnvelopeKeys
-from tollkeeper.storage.journal_folder import JournalFolder
-from tollkeeper.storage.lockouts import SqlLockouts
-from tollkeeper.storage.logins import SqlLogins
-from tollkeeper.storage.mailer import SmtpMailer, route_of
-from tollkeeper.storage.password_hashes import Argon2Hashes
-from tollkeeper.storage.provider_accounts import SqlSuspensions
-from tollkeeper.storage.redis_places import places_of
-from tollkeeper.storage.second_factors import SqlSecondFactors
-from tollkeeper.storage.sessions import SqlSessions
-from tollkeeper.storage.sign_ups import SqlSignUps
+from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
+from tollkeeper.storage.ledger.journal_folder import JournalFolder
+from tollkeeper.storage.people.email_changes import SqlEmailChanges
+from tollkeeper.storage.people.lockouts import SqlLockouts
+from tollkeeper.storage.people.logins import SqlLogins
+from tollkeeper.storage.people.passkeys import SqlPasskeys
+from tollkeeper.storage.people.password_hashes import Argon2Hashes
+from tollkeeper.storage.people.second_factors import SqlSecondFactors
+from tollkeeper.storage.people.sessions import SqlSessions
+from tollkeeper.storage.people.sign_ups import SqlSignUps
+from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.providers.accounts import SqlSuspensions
+from tollkeeper.storage.redis.places import places_of
 
 VENDORS: Mapping[str, Vendor] = {"openai": OpenAI(), "azure": Azure(), "anthropic": Anthropic(), "gemini": Gemini()}
 
+# Addresses that can be listened on and not called, with what to call instead.
+CALLED_INSTEAD = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 (nobody listens by this)
 
-def database_of(settings: Settings, part: Part, connections: int | None = None) -> Database:
+
+def database_of(settings: Settings, part: DatabaseRole, connections: int | None = None) -> Database:
     return Database(
         settings.database_url.reveal(),
         part,
@@ -94,8 +96,8 @@ def abuse_policy_of(settings: Settings) -> Policy:
     )
 
 
-def referral_terms_of(settings: Settings) -> Terms:
-    return Terms(
+def referral_terms_of(settings: Settings) -> ReferralTerms:
+    return ReferralTerms(
         pending_days=settings.referral_pending_days,
         cash_cap=micros_from_usd(Decimal(settings.referral_cash_cap_usd)),
         gift_cap=quota_from_usd(Decimal(settings.gift_cap_usd)),
@@ -111,16 +113,41 @@ def faucet_terms_of(settings: Settings) -> FaucetTerms:
     )
 
 
-def nudges_of(settings: Settings) -> Nudges:
-    return Nudges(places_of(settings.redis_url.reveal()).clients())
+def low_balance_of(settings: Settings) -> Quota:
+    return quota_from_usd(Decimal(settings.low_balance_usd))
+
+
+def notifier_of(settings: Settings) -> ChangeNotifier:
+    return ChangeNotifier(places_of(settings.redis_url.reveal()).clients())
 
 
 def peppers_of(settings: Settings) -> Peppers:
-    return Peppers(keys_by_version(settings.peppers, least_bytes=32))
+    return Peppers(peppers_in(settings.peppers)[0], settings.pepper_in_use)
+
+
+def service_mark_of(settings: Settings) -> bytes:
+    """The same on every node of this service, and on no other's; it outlives rotations. It follows from the oldest
+    pepper; when that one is retired, the mark itself takes its place in the setting."""
+    by_version, mark = peppers_in(settings.peppers)
+    return mark or hmac.digest(by_version[min(by_version)], b"calls that are known again", "sha256")
+
+
+def known_secrets_of(settings: Settings) -> list[str]:
+    """Which versions are known here, each with a few digits by which equal secrets are told from others."""
+    kinds = {"pepper": peppers_of(settings).by_version, "envelope": envelope_keys_of(settings).by_version}
+    told = [(f"{kind}:{version}", kinds[kind][version]) for kind in kinds for version in sorted(kinds[kind])]
+    told.append(("mark", service_mark_of(settings)))
+    return [f"{name}:{hmac.digest(secret, b'told apart', 'sha256').hex()[:8]}" for name, secret in told]
+
+
+def call_digests_of(settings: Settings) -> CallDigests:
+    """Under the mark: another pepper must not let a call be paid for twice that was made just before."""
+    return CallDigests(service_mark_of(settings))
 
 
 def envelope_keys_of(settings: Settings) -> EnvelopeKeys:
-    return EnvelopeKeys(keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32))
+    by_version = keys_by_version(settings.envelope_keys, least_bytes=32, most_bytes=32)
+    return EnvelopeKeys(by_version, settings.envelope_key_in_use)
 
 
 def front_desk_of(settings: Settings, database: Database) -> FrontDesk:
@@ -128,8 +155,11 @@ def front_desk_of(settings: Settings, database: Database) -> FrontDesk:
     return FrontDesk(
         sign_ups=SqlSignUps(database),
         logins=SqlLogins(database),
+        email_changes=SqlEmailChanges(database),
         sessions=SqlSessions(database),
         second_factors=SqlSecondFactors(database, envelope_keys_of(settings), peppers),
+        passkeys=SqlPasskeys(database),
+        sent_forms=SqlSentForms(database),
         lockouts=SqlLockouts(database, peppers),
         hashes=Argon2Hashes(),
         peppers=peppers,
@@ -170,8 +200,8 @@ def crowd_of(settings: Settings) -> Crowd:
     return Crowd(port=settings.port, connections=settings.connections, idle_seconds=settings.crowded_idle_seconds)
 
 
-def time_limits_of(settings: Settings) -> TimeLimits:
-    return TimeLimits(
+def timeouts_of(settings: Settings) -> CallTimeouts:
+    return CallTimeouts(
         cut_seconds=settings.cut_seconds,
         longest_seconds=settings.longest_seconds,
         first_byte_seconds=settings.first_byte_seconds,
@@ -179,20 +209,35 @@ def time_limits_of(settings: Settings) -> TimeLimits:
     )
 
 
-def services_of(settings: Settings, relay: Relay, balances: Balances, prices: PriceList) -> Services:
-    return Services(
-        relay=relay,
-        balances=balances,
-        prices=PricePages(prices, owner=settings.provider_domain),
-        bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
-        owned_by=settings.provider_domain,
-        keep_alive_seconds=settings.keep_alive_seconds,
-        loop_mark=loop_mark_of(settings),
+def main_url_of(settings: Settings) -> str:
+    host = CALLED_INSTEAD.get(settings.host, settings.host)
+    return _url_of(settings.main_hosts) or f"http://{host}:{settings.port}"
+
+
+def gateway_site_of(settings: Settings) -> GatewaySite:
+    return GatewaySite(
+        name=settings.console_name,
+        main_url=main_url_of(settings),
+        backup_url=_url_of(settings.backup_hosts),
+        billing_url=_url_of(settings.billing_hosts),
+        console_url=settings.console_url.rstrip("/"),
+        docs_url=settings.docs_url,
+        cut_seconds=round(settings.cut_seconds),
+        longest_seconds=round(settings.longest_seconds),
     )
 
 
+def _url_of(hosts: Sequence[str]) -> str:
+    return f"https://{hosts[0]}" if hosts else ""
+
+
 def pool_of(
-    accounts: ProviderAccounts, changes: Changes, nudges: Nudges, database: Database, upstream: Upstream
+    settings: Settings,
+    accounts: ProviderAccounts,
+    changes: Changes,
+    notifier: ChangeNotifier,
+    database: Database,
+    upstream: Upstream,
 ) -> LivePool:
     pool = LivePool(
         accounts,
@@ -200,12 +245,13 @@ def pool_of(
         now=time.monotonic,
         chance=random.random,
         share=lambda: changes.live_workers,
+        secret=mark_of(settings, b"affinity").encode(),
     )
-    errands, suspensions = Errands(), SqlSuspensions(database, nudges)
+    background, suspensions = BackgroundTasks(), SqlSuspensions(database, notifier)
     pool.probe = lambda account: trouble_of(account, VENDORS[account.vendor], upstream)
-    pool.run_aside = errands.run
-    pool.tell = lambda text: errands.run("news of the pool", lambda: nudges.send(text))
-    pool.suspend = lambda account_id, because: errands.run(
+    pool.run_aside = background.run
+    pool.publish = lambda text: background.run("news of the pool", lambda: notifier.send(text))
+    pool.suspend = lambda account_id, because: background.run(
         "suspension of a provider account", lambda: suspensions.suspend(account_id, because)
     )
     return pool
@@ -216,12 +262,12 @@ def loop_mark_of(settings: Settings) -> str:
 
 
 def mark_of(settings: Settings, purpose: bytes) -> str:
-    """The same on every node of this service, and on no other's."""
-    return hmac.digest(settings.peppers.reveal().encode(), purpose, "sha256").hex()[:32]
+    """What follows from the service's mark, for one purpose."""
+    return hmac.digest(service_mark_of(settings), b"mark for " + purpose, "sha256").hex()[:32]
 
 
 @asynccontextmanager
-async def opened(settings: Settings, part: Part) -> AsyncIterator[Database]:
+async def opened(settings: Settings, part: DatabaseRole) -> AsyncIterator[Database]:
     """A database for the length of one command."""
     database = database_of(settings, part)
     await database.open()
@@ -231,7 +277,7 @@ async def opened(settings: Settings, part: Part) -> AsyncIterator[Database]:
         await database.close()
 
 
-async def test_key(settings: Settings, account: ProviderAccount) -> tuple[bool, str]:
+async def probe_key(settings: Settings, account: ProviderAccount) -> tuple[bool, str]:
     upstream = upstream_of(settings)
     try:
         return await key_is_accepted(account, VENDORS[account.vendor], upstream)

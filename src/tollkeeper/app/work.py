@@ -4,92 +4,105 @@ import asyncio
 import os
 import secrets
 import time
-from decimal import Decimal
 from functools import partial
 
+from tollkeeper.app.books import book_reviewer_of
 from tollkeeper.app.log_site import cleaning_turn_of, log_site_of
+from tollkeeper.app.metrics import WorkerWatch, port_of
 from tollkeeper.app.parts import (
     abuse_policy_of,
     bookkeeper_of,
     envelope_keys_of,
+    low_balance_of,
     mailer_of,
-    nudges_of,
+    notifier_of,
     opened,
-    test_key,
+    probe_key,
 )
-from tollkeeper.core.money import quota_from_usd
 from tollkeeper.jobs.announce_prices import announce_prices
-from tollkeeper.jobs.check_the_books import check_the_books
+from tollkeeper.jobs.check_the_books import NOT_CLEAN, check_the_books
 from tollkeeper.jobs.clean_usage_log import clean_usage_log_in_turn, prepare_copy
 from tollkeeper.jobs.close_stale_holds import Sweeper
 from tollkeeper.jobs.expire_lots import expire_lots
+from tollkeeper.jobs.forget_closed_accounts import forget_closed_accounts
+from tollkeeper.jobs.recheck_suspended_accounts import recheck_suspended_accounts
 from tollkeeper.jobs.review_traffic import review_traffic
 from tollkeeper.jobs.roll_up_usage import roll_up_usage
 from tollkeeper.jobs.schedule import Job, Schedule
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.jobs.send_notices import send_notices
-from tollkeeper.jobs.test_suspended_accounts import test_suspended_accounts
 from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.settings import Settings
-from tollkeeper.storage.books import check_books
-from tollkeeper.storage.changes import Nudges
-from tollkeeper.storage.database import Database, Part
-from tollkeeper.storage.job_book import SqlJobBook
-from tollkeeper.storage.notices import SqlAnnouncements, SqlNotices
-from tollkeeper.storage.old_logins import forget_old_logins
-from tollkeeper.storage.orphans import SqlOrphans
-from tollkeeper.storage.outbox import SqlOutbox
-from tollkeeper.storage.peaks import SqlTraffic
-from tollkeeper.storage.provider_accounts import SqlSuspensions, suspended_accounts
-from tollkeeper.storage.treasury import SqlTreasury
-from tollkeeper.storage.usage_cleaning import SqlCleanUsage
-from tollkeeper.storage.usage_rollups import SqlRollups
+from tollkeeper.storage.customers.closing import SqlClosedAccounts
+from tollkeeper.storage.customers.notices import SqlAnnouncements, SqlNotices
+from tollkeeper.storage.jobs.book import SqlJobBook
+from tollkeeper.storage.ledger.old_claims import forget_old_claims
+from tollkeeper.storage.ledger.orphans import SqlOrphans
+from tollkeeper.storage.ledger.treasury import SqlTreasury
+from tollkeeper.storage.limits.peaks import SqlTraffic
+from tollkeeper.storage.people.old_logins import forget_old_logins
+from tollkeeper.storage.people.outbox import SqlOutbox
+from tollkeeper.storage.postgres.changes import ChangeNotifier
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.providers.accounts import SqlSuspensions, suspended_accounts
+from tollkeeper.storage.usage.cleaning import SqlCleanUsage
+from tollkeeper.storage.usage.rollups import SqlRollups
 
 
 async def work(settings: Settings) -> None:
     """The jobs beside the calls, until cancelled."""
-    async with opened(settings, Part.WORKER) as database:
+    async with opened(settings, DatabaseRole.WORKER) as database:
         bookkeeper = bookkeeper_of(settings, database, serves=False)
         living = asyncio.create_task(bookkeeper.live())
+        port = port_of(settings, "worker", settings.work_metrics_port, WorkerWatch(database).collect)
+        asked = asyncio.create_task(port.serve())
         sweeper = Sweeper(SqlOrphans(database), lambda: bookkeeper.ledger, time.monotonic)
-        nudges = nudges_of(settings)
+        notifier = notifier_of(settings)
         jobs = [
             Job("close_stale_holds", 2, sweeper.sweep, "holds closed"),
             *_jobs_of_accounts(settings, database),
-            *_jobs_of_the_pool(settings, database, nudges),
+            *_jobs_of_the_pool(settings, database, notifier),
             *_jobs_of_time(settings, database),
         ]
         try:
             await Schedule(jobs, SqlJobBook(database, f"{settings.node}/{os.getpid()}")).run_forever()
         finally:
             living.cancel()
-            await asyncio.gather(living, return_exceptions=True)
+            asked.cancel()
+            await asyncio.gather(living, asked, return_exceptions=True)
             await bookkeeper.close()
-            await nudges.close()
+            await notifier.close()
 
 
 def _jobs_of_accounts(settings: Settings, database: Database) -> list[Job]:
     policy = abuse_policy_of(settings)
     traffic = SqlTraffic(database, policy)
     postman = Postman(SqlOutbox(database, secrets.choice), mailer_of(settings), console_url=settings.console_url)
-    low_balance = quota_from_usd(Decimal(settings.low_balance_usd))
+    low_balance = low_balance_of(settings)
     return [
         Job("send_mail", 2, postman.round, "mails sent"),
         Job("review_traffic", 5, lambda: review_traffic(traffic, policy), "accounts restricted"),
         Job("announce_prices", 60, lambda: announce_prices(SqlAnnouncements(database)), "mails written"),
         Job("send_notices", 600, lambda: send_notices(SqlNotices(database), low_balance), "mails written"),
         Job("forget_old_logins", 3_600, lambda: forget_old_logins(database)),
+        Job(
+            "forget_closed_accounts",
+            3_600,
+            lambda: forget_closed_accounts(SqlClosedAccounts(database)),
+            "accounts forgotten",
+        ),
     ]
 
 
-def _jobs_of_the_pool(settings: Settings, database: Database, nudges: Nudges) -> list[Job]:
+def _jobs_of_the_pool(settings: Settings, database: Database, notifier: ChangeNotifier) -> list[Job]:
     suspended = partial(suspended_accounts, database, envelope_keys_of(settings))
-    suspensions = SqlSuspensions(database, nudges, actor="worker")
+    suspensions = SqlSuspensions(database, notifier, actor="worker")
     return [
         Job(
+            # The job book of every database knows it by this name.
             "test_suspended_accounts",
             60,
-            lambda: test_suspended_accounts(suspended, partial(test_key, settings), suspensions),
+            lambda: recheck_suspended_accounts(suspended, partial(probe_key, settings), suspensions),
         )
     ]
 
@@ -97,6 +110,7 @@ def _jobs_of_the_pool(settings: Settings, database: Database, nudges: Nudges) ->
 def _jobs_of_time(settings: Settings, database: Database) -> list[Job]:
     treasury, rollups, log = SqlTreasury(database), SqlRollups(database), SqlCleanUsage(database)
     site, turn = log_site_of(settings), cleaning_turn_of(settings)
+    reviewer = book_reviewer_of(settings, database, actor="worker")
 
     async def clean() -> int:
         return len((await clean_usage_log_in_turn(log, site, turn)).days)
@@ -104,8 +118,9 @@ def _jobs_of_time(settings: Settings, database: Database) -> list[Job]:
     return [
         Job("expire_lots", 600, lambda: expire_lots(treasury), "lots closed"),
         Job("roll_up_usage", 60, lambda: roll_up_usage(rollups), "days counted again"),
+        Job("forget_old_claims", 3_600, lambda: forget_old_claims(database), "keys forgotten"),
         Job("turn_partitions", 3_600, lambda: turn_partitions(treasury)),
         Job("prepare_log_copy", 3_600, lambda: prepare_copy(log, site, turn), "days copied"),
         Job("clean_usage_log", 3_600, clean, "days cleaned"),
-        Job("check_books", 86_400, lambda: check_the_books(partial(check_books, database))),
+        Job("check_books", 86_400, lambda: check_the_books(reviewer.review), bad_verdict=NOT_CLEAN),
     ]

@@ -12,7 +12,6 @@ app = typer.Typer(
     cls=Families,
     help="Tollkeeper: a model gateway that keeps honest books.",
     no_args_is_help=True,
-    add_completion=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 

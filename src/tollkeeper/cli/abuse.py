@@ -2,30 +2,32 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, TypeVar
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import (
     NotAnIp,
     ban_history,
+    ban_record,
     because,
     client_in,
     moment,
     peak_picture,
     restriction_history,
+    restriction_record,
     standing,
 )
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import AccountId
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
-from tollkeeper.core.abuse import PeakMinute
+from tollkeeper.cli.customers import AccountId, Reason
+from tollkeeper.cli.listing import AsJson, fields_of, show_json, show_list
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.core.client_ip import is_in, read_ip, read_networks
+from tollkeeper.core.limits.abuse import PeakMinute
 from tollkeeper.ports import BanRecord, RestrictionRecord
-from tollkeeper.storage.abuse_desk import LISTED_MOST, REASON_CHARACTERS_MOST
+from tollkeeper.ports.limits import LISTED_MOST, REASON_CHARACTERS_MOST
 
 HOURS_MOST = 10 * 366 * 24
 
@@ -35,7 +37,6 @@ ban_app = typer.Typer(help="Banned clients.", no_args_is_help=True)
 restriction_app = typer.Typer(help="Accounts that were at peak for too long.", no_args_is_help=True)
 
 Client = Annotated[str, typer.Argument(metavar="IP", help="The client: 192.0.2.7, 2001:db8::7 or 2001:db8::/64.")]
-Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
 All = Annotated[bool, typer.Option("--all", help="Those that are over or were lifted too.")]
 
 
@@ -46,26 +47,34 @@ def register(app: typer.Typer) -> None:
 
 @ban_app.command("list")
 @command()
-async def list_bans(everything: All = False) -> None:
+async def list_bans(everything: All = False, as_json: AsJson = False) -> None:
     """The clients that are banned, the newest first."""
     async with office(settings_or_complain()) as desk:
         found = await desk.abuse.bans(in_force_only=not everything)
     now = datetime.now(UTC)
-    table = Table("client", "since", "why", "now")
-    for ban in found:
-        table.add_row(*map(Text, (ban.ip, moment(ban.began_at), because(ban), standing(ban, now))))
-    _show_found(table, len(found), "No client is banned.")
+    show_list(
+        found,
+        head=("client", "since", "why", "now"),
+        line=lambda ban: (ban.ip, moment(ban.began_at), because(ban), standing(ban, now)),
+        record=partial(ban_record, now=now),
+        as_json=as_json,
+        none="No client is banned.",
+    )
+    _say_if_cut(len(found), as_json=as_json)
 
 
 @ban_app.command("explain")
 @command(NotAnIp)
-async def explain_ban(ip: Client) -> None:
+async def explain_ban(ip: Client, as_json: AsJson = False) -> None:
     """Every ban of a client: why, when, what was counted, until when, who lifted it; and how long the next would be."""
     client = client_in(ip)
     async with office(settings_or_complain()) as desk:
         bans = await desk.abuse.bans(ip=client, in_force_only=False)
     now = datetime.now(UTC)
     current = _in_force(bans, now)
+    if as_json:
+        show_json({"client": client, "banned": current is not None, "bans": [ban_record(ban, now=now) for ban in bans]})
+        return
     say(f"{client} is banned until {moment(current.until)}." if current else f"{client} is not banned.")
     for line in ban_history(bans, desk.abuse_policy, now):
         say(line)
@@ -102,22 +111,25 @@ async def lift_ban(ip: Client, reason: Reason) -> None:
 
 @restriction_app.command("list")
 @command()
-async def list_restrictions(everything: All = False) -> None:
+async def list_restrictions(everything: All = False, as_json: AsJson = False) -> None:
     """The accounts that are restricted, the newest first."""
     async with office(settings_or_complain()) as desk:
         found = await desk.abuse.restrictions(in_force_only=not everything)
     now = datetime.now(UTC)
-    table = Table("account", "since", "seconds at peak", "most of it from", "now")
-    for restriction in found:
-        counted = f"{restriction.peak_seconds} within {restriction.within_seconds}"
-        cells = (str(restriction.account_id), moment(restriction.began_at), counted, restriction.ip or "unknown")
-        table.add_row(*map(Text, (*cells, standing(restriction, now))))
-    _show_found(table, len(found), "No account is restricted.")
+    show_list(
+        found,
+        head=("account", "since", "seconds at peak", "most of it from", "now"),
+        line=partial(_restriction_line, now=now),
+        record=partial(restriction_record, now=now),
+        as_json=as_json,
+        none="No account is restricted.",
+    )
+    _say_if_cut(len(found), as_json=as_json)
 
 
 @restriction_app.command("explain")
 @command()
-async def explain_restriction(account: AccountId) -> None:
+async def explain_restriction(account: AccountId, as_json: AsJson = False) -> None:
     """Every restriction of an account, and the minutes at peak that counted for it, or would for the next one."""
     now = datetime.now(UTC)
     async with office(settings_or_complain()) as desk:
@@ -127,6 +139,11 @@ async def explain_restriction(account: AccountId) -> None:
         end = now if current is None else current.began_at
         since = end - timedelta(seconds=policy.peak_within_seconds)
         minutes = [PeakMinute(*minute) for minute in await desk.abuse.peak_minutes(account, since=since)]
+    if as_json:
+        told = [restriction_record(each, now=now) for each in restrictions]
+        peaks = [fields_of(minute, "minute", "ip", "milliseconds") for minute in minutes]
+        show_json({"account_id": account, "restricted": current is not None, "restrictions": told, "peaks": peaks})
+        return
     say(f"account {account} is " + (f"restricted until {moment(current.until)}." if current else "not restricted."))
     for line in (*restriction_history(restrictions, now), *peak_picture(minutes)):
         say(line)
@@ -159,10 +176,16 @@ def _reason(text: str) -> str:
     return reason
 
 
-def _show_found(table: Table, count: int, none: str) -> None:
-    if not count:
-        say(none)
-        return
-    show(table)
-    if count == LISTED_MOST:
+def _restriction_line(restriction: RestrictionRecord, now: datetime) -> tuple[str, ...]:
+    return (
+        str(restriction.account_id),
+        moment(restriction.began_at),
+        f"{restriction.peak_seconds} within {restriction.within_seconds}",
+        restriction.ip or "unknown",
+        standing(restriction, now),
+    )
+
+
+def _say_if_cut(count: int, *, as_json: bool) -> None:
+    if count == LISTED_MOST and not as_json:
         say(f"Only the newest {LISTED_MOST} are shown.")

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address
 from itertools import groupby
+from typing import Any
 
-from tollkeeper.core.abuse import PeakMinute, Policy, ban_seconds, peak_ms
+from tollkeeper.cli.listing import fields_of
 from tollkeeper.core.client_ip import PREFIX_V6, read_ip, written
+from tollkeeper.core.limits.abuse import PeakMinute, Policy, ban_seconds, peak_ms
 from tollkeeper.ports import BanRecord, RestrictionRecord
 
 BAR_CHARACTERS = 30
@@ -85,6 +87,19 @@ def peak_picture(minutes: Sequence[PeakMinute]) -> Iterator[str]:
         bar = "█" * max(1, milliseconds * BAR_CHARACTERS // MINUTE_MS)
         ips = ", ".join(minute.ip or "unknown" for minute in together)
         yield f"{at:%Y-%m-%d %H:%M}  {bar:{BAR_CHARACTERS}}  {milliseconds / 1_000:4.1f} s  {ips}"
+
+
+def ban_record(ban: BanRecord, now: datetime) -> dict[str, Any]:
+    """A ban in JSON."""
+    names = ("id", "ip", "began_at", "until", "why", "counted", "account_id", "lifted_at", "lifted_by", "lift_reason")
+    return fields_of(ban, *names) | {"in_force": ban.lifted_at is None and ban.until > now}
+
+
+def restriction_record(restriction: RestrictionRecord, now: datetime) -> dict[str, Any]:
+    """A restriction in JSON."""
+    counted = ("id", "account_id", "began_at", "until", "peak_seconds", "within_seconds", "ip")
+    told = fields_of(restriction, *counted, "lifted_at", "lifted_by", "lift_reason")
+    return told | {"in_force": restriction.lifted_at is None and restriction.until > now}
 
 
 def _at_peak(counted: Mapping[str, object]) -> str:

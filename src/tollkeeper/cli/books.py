@@ -1,19 +1,22 @@
-"""The books: `books check`, `books statement`."""
+"""The books: `books check`, `books reopen`, `books statement`."""
 
 import csv
+import getpass
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from tollkeeper.app import opened
+from tollkeeper.app import books_desk
 from tollkeeper.cli.command import command
-from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain, show
-from tollkeeper.core.money import quota_text
-from tollkeeper.storage.books import Verdict, audit_contains, audit_head, check_books
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.statement import statement
+from tollkeeper.cli.exit_codes import ExitCode
+from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, show_table
+from tollkeeper.cli.progress import progress
+from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain
+from tollkeeper.core.money.amounts import Quota, quota_text, usd_exact
+from tollkeeper.ports.books import InvariantVerdict, Movement
 
 books_app = typer.Typer(help="The books.", no_args_is_help=True)
 
@@ -29,25 +32,60 @@ async def check(
         str | None,
         typer.Option("--audit-head", help="An audit head noted earlier: complain if the trail no longer has it."),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every row of every day, also of days that are sealed.")
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Check every invariant. Exit code 1 where one is broken."""
-    async with opened(settings_or_complain(), Part.WORKER) as database:
-        verdicts = await check_books(database)
+    """Check every invariant. Exit code 1 where one is broken. Closed days that were clean are sealed: checked once."""
+    async with books_desk(settings_or_complain(), actor=_actor()) as books:
+        with progress("checking the books"):
+            review = await books.review(everything=everything)
+        verdicts = list(review.verdicts)
         if since is not None:
-            findings = [] if await audit_contains(database, since) else [f"{since} is not in it any more"]
-            verdicts.append(Verdict("the audit trail goes on from where it was", findings))
-        head = await audit_head(database)
+            verdicts.append(await books.trail_from(since))
+        head = await books.audit_head()
+    clean = not any(verdict.findings for verdict in verdicts)
+    if as_json:
+        seals = {"sealed_through": review.sealed_through, "seal_head": review.head}
+        show_json({"clean": clean, "audit_head": head, **seals, "data": list(map(_verdict_record, verdicts))})
+        raise typer.Exit(ExitCode.DONE if clean else ExitCode.REFUSED)
+    _show(verdicts)
+    if not clean:
+        raise Mistake("The books are NOT clean.")
+    say(f"{review.days_kept} days were as sealed, {review.days_sealed} were sealed now.")
+    say(f"audit head {head} (keep it elsewhere; check it later with --audit-head)")
+    say("The books are clean.")
+
+
+@books_app.command("reopen")
+@command()
+async def reopen_days(
+    since: Annotated[
+        datetime, typer.Argument(metavar="DAY", formats=["%Y-%m-%d"], help="The first day: 2026-11-03 (UTC).")
+    ],
+    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
+) -> None:
+    """Take the seals from a day on away, after rows of it were changed for a good reason. The next check seals anew."""
+    async with books_desk(settings_or_complain(), actor=_actor()) as books:
+        days = await books.reopen(since.date(), reason)
+    if not days:
+        raise Mistake(f"No day from {since:%Y-%m-%d} on is sealed. Nothing was changed.")
+    say(f"{days} days are open again. Check every row of them now: tollkeeper books check")
+
+
+def _actor() -> str:
+    return f"cli:{getpass.getuser()}"
+
+
+def _show(verdicts: Sequence[InvariantVerdict]) -> None:
     for verdict in verdicts:
         if verdict.findings:
             complain(f"broken  {verdict.invariant}")
             for finding in verdict.findings:
                 complain(f"        {finding}")
         else:
-            say(f"holds   {verdict.invariant}")
-    if any(verdict.findings for verdict in verdicts):
-        raise Mistake("The books are NOT clean.")
-    say(f"audit head {head} (keep it elsewhere; check it later with --audit-head)")
-    say("The books are clean.")
+            say(f"ok      {verdict.invariant}")
 
 
 @books_app.command("statement")
@@ -55,25 +93,36 @@ async def check(
 async def show_statement(
     account: Annotated[int, typer.Argument(metavar="ACCOUNT", help="The account's number.")],
     as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, for a spreadsheet.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Every movement of an account's quota, with the balance after it. Amounts are quota tokens."""
-    async with opened(settings_or_complain(), Part.WORKER) as database:
-        movements = await statement(database, account)
-    head = ("time", "what", "detail", "amount", "balance")
+    """Every movement of an account's quota, with the balance after it."""
+    async with books_desk(settings_or_complain(), actor=_actor()) as books:
+        movements = await books.statement(account)
+    if as_json:
+        show_json({"account_id": account, "data": list(map(_movement_record, movements))})
+        return
+    head = ("time", "what", "detail", "USD", "balance USD", "quota tokens")
     lines = [
         (
             movement.at.isoformat(timespec="seconds"),
             movement.what,
             movement.detail,
+            usd_exact(Quota(movement.amount)),
+            usd_exact(Quota(movement.balance)),
             quota_text(movement.amount),
-            quota_text(movement.balance),
         )
         for movement in movements
     ]
     if as_csv:
         csv.writer(sys.stdout).writerows([head, *lines])
         return
-    table = Table(*head)
-    for line in lines:
-        table.add_row(*line)
-    show(table)
+    show_table(head, lines)
+
+
+def _movement_record(movement: Movement) -> dict[str, Any]:
+    amounts = quota_fields(amount=movement.amount, balance=movement.balance)
+    return fields_of(movement, "at", "what", "detail") | amounts
+
+
+def _verdict_record(verdict: InvariantVerdict) -> dict[str, Any]:
+    return {"invariant": verdict.invariant, "ok": not verdict.findings, "findings": verdict.findings}

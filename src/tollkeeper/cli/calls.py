@@ -1,20 +1,18 @@
 """Calls: `call show`."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
-from rich.table import Table
 
-from tollkeeper.app import opened
+from tollkeeper.app import office
 from tollkeeper.cli.command import command
-from tollkeeper.cli.speak import settings_or_complain, show
-from tollkeeper.core.money import usd_exact
-from tollkeeper.core.receipt import Receipt
+from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_fields, show_json
+from tollkeeper.cli.speak import settings_or_complain
+from tollkeeper.core.money.amounts import usd_exact
+from tollkeeper.core.usage.receipt import Receipt
 from tollkeeper.ports import NotOnFile, RunningCall
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.receipts import SqlReceipts
 
 call_app = typer.Typer(help="Single calls.", no_args_is_help=True)
 
@@ -35,17 +33,18 @@ async def show_call(
     account: Annotated[
         int | None, typer.Option(help="Show it only if it is this account's: for answering its owner.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """The receipt of a call: how it ended, what was counted and how, what it cost and why."""
-    async with opened(settings_or_complain(), Part.CONSOLE) as database:
-        found = await SqlReceipts(database).find(request_id, account_id=account)
+    async with office(settings_or_complain()) as desk:
+        found = await desk.receipts.find(request_id, account_id=account)
     if found is None:
         whose = "" if account is None else f" of account {account}"
         raise NotOnFile(f"There is no call {request_id}{whose}. Receipts of cleaned days are gone from the usage log.")
-    table = Table(show_header=False, box=None)
-    for name, value in _lines(found):
-        table.add_row(name, value)
-    show(table)
+    if as_json:
+        show_json(_record(found))
+        return
+    show_fields(_lines(found))
 
 
 def _lines(found: Receipt | RunningCall) -> list[tuple[str, str]]:
@@ -73,3 +72,13 @@ def _lines(found: Receipt | RunningCall) -> list[tuple[str, str]]:
 
 def _attempt(attempt: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in attempt.items())
+
+
+def _record(found: Receipt | RunningCall) -> dict[str, Any]:
+    begun = fields_of(found, "request_id", "account_id", "key_id", "started_at") | quota_fields(held=found.held)
+    if isinstance(found, RunningCall):
+        return begun | {"state": "under_way"}
+    counted = fields_of(found.usage, "input_units", "cached_units", "output_units", "parts")
+    price = {"price_id": found.rate.price.id, "model_id": found.rate.price.model_id, "kind": found.kind}
+    told = fields_of(found, "settled_at", "ending", "usage_source", "formula", "explanation", "attempts")
+    return begun | {"state": "settled"} | price | counted | quota_fields(charged=found.charged) | told

@@ -5,26 +5,25 @@ import secrets
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from tollkeeper.accounts.codes import CODES_MOST, BatchWish, IssuedCodes, hand_out, make_codes, revoke_codes
+from tollkeeper.accounts.money.codes import CODES_MOST, BatchWish, IssuedCodes, hand_out, make_codes, revoke_codes
+from tollkeeper.accounts.money.redeem import RedeemWish
+from tollkeeper.accounts.money.redeem import redeem as redeem_code
 from tollkeeper.accounts.reasons import checked_reason
-from tollkeeper.accounts.redeem import RedeemWish
-from tollkeeper.accounts.redeem import redeem as redeem_code
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
-from tollkeeper.core.money import NotAnAmount, usd_exact
-from tollkeeper.core.referral import MicroUsd, micros_from_usd, usd_of_micros
-from tollkeeper.ports.redemption import BatchRecord
+from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, show_list
+from tollkeeper.cli.numbers import usd_typed
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
+from tollkeeper.core.money.amounts import NotAnAmount, usd_exact
+from tollkeeper.core.partner.plan import MicroUsd, micros_from_usd, usd_of_micros
+from tollkeeper.ports.customers.redemption import BatchRecord
 
 codes_app = typer.Typer(help="Redemption codes.", no_args_is_help=True)
 
@@ -54,7 +53,7 @@ async def make(
         async with office(settings_or_complain()) as desk:
             issued = await make_codes(wish, secrets.choice, desk.codes, by=desk.operator)
             _write(issued, wish, into)
-            # Not before they are written: codes that nobody has are accepted from nobody.
+            # Activated only after they are written out: a code that was never handed out is not accepted.
             await hand_out(issued.batch_id, desk.codes, by=desk.operator)
     told = (
         f"batch {issued.batch_id}: {count} codes of {usd_of_micros(wish.usd_micros)} USD. They cannot be shown again."
@@ -64,19 +63,18 @@ async def make(
 
 @codes_app.command("list")
 @command()
-async def list_batches() -> None:
+async def list_batches(as_json: AsJson = False) -> None:
     """Every batch, the newest first; of its codes only how many there are."""
     async with office(settings_or_complain()) as desk:
         batches = await desk.codes.batches()
-    if not batches:
-        say("There are no codes.")
-        return
-    table = Table("batch", "made", "by", "codes", "redeemed", "USD each", "months", "note", "now")
-    for batch in batches:
-        numbers = (str(batch.codes), str(batch.redeemed), usd_of_micros(batch.usd_micros), str(batch.months))
-        cells = (str(batch.id), moment(batch.made_at), batch.made_by, *numbers, batch.note, _standing(batch))
-        table.add_row(*map(Text, cells))
-    show(table)
+    show_list(
+        batches,
+        head=("batch", "made", "by", "codes", "redeemed", "USD each", "months", "note", "now"),
+        line=_line,
+        record=_record,
+        as_json=as_json,
+        none="There are no codes.",
+    )
 
 
 @codes_app.command("revoke")
@@ -105,18 +103,21 @@ def redeem(
 
 async def _redeem(wish: RedeemWish) -> None:
     async with office(settings_or_complain()) as desk:
-        top_up = await redeem_code(wish, desk.referral_terms, desk.redemptions, actor=desk.actor)
+        redeemed = await redeem_code(wish, desk.referral_terms, desk.redemptions, actor=desk.actor)
+    top_up = redeemed.top_up
     gift = f", and {usd_exact(top_up.gift)} USD as a gift" if top_up.gift else ""
     amount, expires = usd_of_micros(top_up.usd_micros), f"{top_up.lot_expires_at:%Y-%m-%d}"
+    if redeemed.before:
+        say(f"This account redeemed the code before, and nothing was added now: {amount} USD, top-up {top_up.id}")
+        return
     say(f"{amount} USD topped up{gift}: top-up {top_up.id}, lot {top_up.lot_id}, expires {expires}")
 
 
 def usd_in(text: str) -> MicroUsd:
     try:
-        return micros_from_usd(Decimal(text))
-    except (InvalidOperation, NotAnAmount) as problem:
-        reason = str(problem) if isinstance(problem, NotAnAmount) else f"'{text}' is not a number of USD."
-        raise Mistake(f"{reason} Nothing was done.") from None
+        return micros_from_usd(usd_typed(text))
+    except NotAnAmount as problem:
+        raise Mistake(f"{problem} Nothing was done.") from None
 
 
 def reason_in(text: str) -> str:
@@ -151,6 +152,17 @@ def _write(issued: IssuedCodes, wish: BatchWish, into: TextIO) -> None:
     rows.writerow(("code", "usd", "months", "batch"))
     rows.writerows((code, usd_of_micros(wish.usd_micros), wish.months, issued.batch_id) for code in issued.codes)
     into.flush()
+
+
+def _line(batch: BatchRecord) -> tuple[str, ...]:
+    numbers = (str(batch.codes), str(batch.redeemed), usd_of_micros(batch.usd_micros), str(batch.months))
+    return (str(batch.id), moment(batch.made_at), batch.made_by, *numbers, batch.note, _standing(batch))
+
+
+def _record(batch: BatchRecord) -> dict[str, Any]:
+    counted = fields_of(batch, "id", "made_at", "made_by", "codes", "redeemed", "months", "note", "rewards")
+    ended = fields_of(batch, "exported_at", "revoked_at", "revoked_by", "revoke_reason")
+    return counted | cash_fields(each=batch.usd_micros) | ended
 
 
 def _standing(batch: BatchRecord) -> str:

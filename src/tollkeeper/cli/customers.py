@@ -1,17 +1,19 @@
 """Accounts and quota: `account create`, `disable`, `enable`, `credit`."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated
 from uuid import uuid4
 
 import typer
 
-from tollkeeper.accounts.staff import disable_account, enable_account
+from tollkeeper.accounts.people.staff import disable_account, enable_account
 from tollkeeper.app import office
-from tollkeeper.cli.command import command
+from tollkeeper.cli.command import command, trouble_of
+from tollkeeper.cli.exit_codes import ExitCode
+from tollkeeper.cli.numbers import usd_typed
 from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.core.errors import StoreUnavailable
-from tollkeeper.core.money import NotAnAmount, Quota, quota_from_usd
+from tollkeeper.core.money.amounts import NotAnAmount, Quota, quota_from_usd
 from tollkeeper.ports import Credit
 
 CURRENT_TERM_MONTHS = 9
@@ -19,8 +21,8 @@ CURRENT_TERM_MONTHS = 9
 account_app = typer.Typer(help="Customers' accounts.", no_args_is_help=True)
 
 MOST_ID = 2**63 - 1
-Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
 AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", max=MOST_ID, help="The account's number.")]
+Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -77,10 +79,14 @@ async def credit(
     try:
         async with office(settings_or_complain()) as desk:
             lot = await desk.accounts.credit(order, actor=desk.actor)
-    except StoreUnavailable:
+    except StoreUnavailable as problem:
+        trouble = trouble_of(problem)
+        if trouble is not None and trouble.lasts:
+            raise
         raise Mistake(
             "The database did not answer, and whether it credited the amount is not known.\n"
-            f"Repeat the command with '--source-id {source_id}': it is then credited once, whatever happened now."
+            f"Repeat the command with '--source-id {source_id}': it is then credited once, whatever happened now.",
+            ExitCode.STORE,
         ) from None
     done = "was credited before: nothing added" if lot.replayed else "credited"
     say(f"{Decimal(usd):f} USD {done}, lot {lot.lot_id}, expires {lot.expires_at:%Y-%m-%d}, source id {source_id}")
@@ -88,7 +94,6 @@ async def credit(
 
 def amount_of(usd: str) -> Quota:
     try:
-        return quota_from_usd(Decimal(usd))
-    except (InvalidOperation, NotAnAmount) as problem:
-        reason = str(problem) if isinstance(problem, NotAnAmount) else f"'{usd}' is not a number of USD."
-        raise Mistake(f"{reason} Nothing was done.") from None
+        return quota_from_usd(usd_typed(usd))
+    except NotAnAmount as problem:
+        raise Mistake(f"{problem} Nothing was done.") from None

@@ -19,14 +19,19 @@ FAMILIES = {
         "process",
         "Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys.",
     ),
+    "console": ("process", "Serve the customers' console until stopped."),
     "migrate": ("process", "Bring the database's schema up to date."),
     "settings": ("process", "Show every setting, its value, and what it is for."),
+    "doctor": (
+        "doctor",
+        "Say what to do about stores, roles, clocks, schema, disk, mail, providers. Exit code 1: something is broken.",
+    ),
     "credit": ("customers", "Add prepaid quota to an account."),
     "redeem": ("codes", "Redeem a code for an account. It is read from the terminal or from standard input."),
     "faucet": ("partner", "Give an account its free key. It is shown once, now."),
     "statement": (
         "lots",
-        "What came to an account and what went in a month, by what it was for. Amounts are quota tokens.",
+        "What came to an account and what went in a month, by what it was for.",
     ),
     "jobs": (
         "jobs",
@@ -43,12 +48,18 @@ FAMILIES = {
     "price": ("prices", "The price book."),
     "lot": ("lots", "Quota lots."),
     "provider": ("providers", "Provider accounts: credentials at upstream providers."),
+    "pepper": ("rotation", "Peppers: secrets under which API keys are digested."),
+    "envelope": (
+        "rotation",
+        "Envelope keys: secrets that seal provider keys, second factors and closed days of the books.",
+    ),
+    "announce": ("announcements", "What the console tells everybody."),
     "ban": ("abuse", "Banned clients."),
     "restriction": ("abuse", "Accounts that were at peak for too long."),
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "usage": ("usage", "The usage log."),
-    "demo": ("demo", "Things to try the gateway with."),
+    "demo": ("demo", "A whole Tollkeeper to try on this machine."),
 }
 
 
@@ -72,8 +83,9 @@ class Families(TyperGroup):
         super().__init__(**attributes)
         self.commands.update({name: TyperCommand(name, help=told) for name, (_, told) in FAMILIES.items()})
 
-    def get_help_option(self, ctx: Any) -> Any:
-        return light(super().get_help_option(ctx))
+    def get_params(self, ctx: Any) -> Any:
+        """All that stand before a command are flags: help, version, completion."""
+        return [light(option) for option in super().get_params(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return loaded(cmd_name) if cmd_name in FAMILIES else super().get_command(ctx, cmd_name)

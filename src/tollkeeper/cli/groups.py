@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from tollkeeper.app import office
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import AccountId
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
-from tollkeeper.core.limits import Rates
+from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
+from tollkeeper.core.limits.windows import Rates
 from tollkeeper.ports import GroupRecord
 
 MOST = 2**31 - 1
@@ -35,39 +34,37 @@ def _rates(of_what: str) -> Any:
     )
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The group's name.")]
+GroupName = Annotated[str, typer.Argument(metavar="NAME", help="The group's name.")]
 KeyRate = Annotated[str | None, _limit("Calls of one key in any 60 s")]
-Rate = Annotated[str | None, _limit("Standard rate: calls of an account in any 60 s, for each kind of model")]
+StandardRate = Annotated[str | None, _limit("Standard rate: calls of an account in any 60 s, for each kind of model")]
 Peak = Annotated[
     int | None, typer.Option(metavar="PERCENT", min=100, max=1_000, help="The peak, in percent of the standard rate.")
 ]
 Kinds = Annotated[list[str] | None, _rates("KIND")]
-Models = Annotated[list[str] | None, _rates("MODEL")]
+ModelRates = Annotated[list[str] | None, _rates("MODEL")]
 Tokens = Annotated[str | None, _limit("Tokens of an account in any 60 s")]
 Concurrency = Annotated[str | None, _limit("Calls of an account at once")]
 
 
 @group_app.command("list")
 @command()
-async def list_all() -> None:
+async def list_all(as_json: AsJson = False) -> None:
     """Every group with its rates: calls in any 60 seconds."""
     async with office(settings_or_complain()) as desk:
         groups = await desk.groups.groups()
-    table = Table("name", "accounts", "price ×", "a key", "an account", "peak", "kinds", "models", "tokens", "at once")
-    for group in groups:
-        table.add_row(*map(Text, _line(group)))
-    show(table)
+    head = ("name", "accounts", "price ×", "a key", "an account", "peak", "kinds", "models", "tokens", "at once")
+    show_list(groups, head=head, line=_line, record=_record, as_json=as_json)
 
 
 @group_app.command("add")
 @command()
 async def add(
-    name: Name,
+    name: GroupName,
     key_rate: KeyRate = None,
-    rate: Rate = None,
+    rate: StandardRate = None,
     peak: Peak = None,
     kind: Kinds = None,
-    model: Models = None,
+    model: ModelRates = None,
     tokens_per_minute: Tokens = None,
     concurrency: Concurrency = None,
 ) -> None:
@@ -82,12 +79,12 @@ async def add(
 @group_app.command("set")
 @command()
 async def set_rates(
-    name: Name,
+    name: GroupName,
     key_rate: KeyRate = None,
-    rate: Rate = None,
+    rate: StandardRate = None,
     peak: Peak = None,
     kind: Kinds = None,
-    model: Models = None,
+    model: ModelRates = None,
     tokens_per_minute: Tokens = None,
     concurrency: Concurrency = None,
 ) -> None:
@@ -152,7 +149,7 @@ def _number(text: str) -> int | None:
     return int(text)
 
 
-def _told(limit: int | None) -> str:
+def _limit_in_words(limit: int | None) -> str:
     return NONE if limit is None else str(limit)
 
 
@@ -162,13 +159,13 @@ def _named_in_words(rates: Mapping[str, int]) -> str:
 
 def _in_words(rates: Rates) -> str:
     told = {
-        "a key": _told(rates.key_rate),
-        "an account": _told(rates.standard_rate),
+        "a key": _limit_in_words(rates.key_rate),
+        "an account": _limit_in_words(rates.standard_rate),
         "peak": f"{rates.peak_percent} %",
         "kinds": _named_in_words(rates.kind_rates),
         "models": _named_in_words(rates.model_rates),
-        "tokens": _told(rates.tokens_per_minute),
-        "at once": _told(rates.concurrency),
+        "tokens": _limit_in_words(rates.tokens_per_minute),
+        "at once": _limit_in_words(rates.concurrency),
     }
     return "; ".join(f"{what} {limit}" for what, limit in told.items() if limit)
 
@@ -179,11 +176,16 @@ def _line(group: GroupRecord) -> tuple[str, ...]:
         group.name,
         str(group.accounts),
         group.multiplier,
-        _told(rates.key_rate),
-        _told(rates.standard_rate),
+        _limit_in_words(rates.key_rate),
+        _limit_in_words(rates.standard_rate),
         f"{rates.peak_percent} %",
         _named_in_words(rates.kind_rates),
         _named_in_words(rates.model_rates),
-        _told(rates.tokens_per_minute),
-        _told(rates.concurrency),
+        _limit_in_words(rates.tokens_per_minute),
+        _limit_in_words(rates.concurrency),
     )
+
+
+def _record(group: GroupRecord) -> dict[str, Any]:
+    limits = ("key_rate", "standard_rate", "peak_percent", "kind_rates", "model_rates", "tokens_per_minute")
+    return fields_of(group, "name", "accounts", "multiplier") | fields_of(group.rates, *limits, "concurrency")

@@ -1,17 +1,15 @@
 """The jobs beside the calls: `jobs`."""
 
 from datetime import datetime
+from typing import Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from tollkeeper.app import opened
+from tollkeeper.app import office
 from tollkeeper.cli.command import command
-from tollkeeper.cli.speak import say, settings_or_complain, show
+from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.speak import settings_or_complain
 from tollkeeper.ports.jobs import JobRecord
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.job_book import jobs_on_record
 
 
 def register(app: typer.Typer) -> None:
@@ -19,28 +17,40 @@ def register(app: typer.Typer) -> None:
 
 
 @command()
-async def list_jobs() -> None:
+async def list_jobs(as_json: AsJson = False) -> None:
     """What is done beside the calls: when last, how long it took, what came of it, and when it is due."""
-    async with opened(settings_or_complain(), Part.CONSOLE) as database:
-        found = list(await jobs_on_record(database))
-    if not found:
-        say("No job was ever done here. Start a worker: tollkeeper work")
-        return
-    table = Table("job", "every", "last began", "took", "what came of it", "due", "done by")
-    for job in found:
-        table.add_row(
-            job.name,
-            _span(job.every_seconds),
-            _when(job.began_at),
-            "" if job.seconds is None else f"{job.seconds:.2f} s",
-            Text(_outcome(job), style="" if job.went_well is not False else "red"),
-            _when(job.due_at),
-            Text(job.holder or "nobody"),
-        )
-    show(table)
+    async with office(settings_or_complain()) as desk:
+        found = list(await desk.jobs_on_record())
+    show_list(
+        found,
+        head=("job", "every", "last began", "took", "what came of it", "due", "done by"),
+        line=_line,
+        record=_record,
+        as_json=as_json,
+        none="No job was ever done here. Start a worker: tollkeeper work",
+    )
+
+
+def _line(job: JobRecord) -> tuple[str, ...]:
+    return (
+        job.name,
+        _span(job.every_seconds),
+        _when(job.began_at),
+        "" if job.seconds is None else f"{job.seconds:.2f} s",
+        _outcome(job),
+        _when(job.due_at),
+        job.holder or "nobody",
+    )
+
+
+def _record(job: JobRecord) -> dict[str, Any]:
+    times = ("every_seconds", "due_at", "began_at", "ended_at", "seconds")
+    return fields_of(job, "name", *times, "went_well", "outcome", "runs", "failures", "holder")
 
 
 def _outcome(job: JobRecord) -> str:
+    if job.went_well is False:
+        return f"FAILED: {job.outcome or ''} (failed {job.failures} of {job.runs} times)"
     if job.began_at is not None and job.ended_at is None:
         return "under way" if job.holder else "begun, and nobody knows how it ended"
     told = job.outcome or ""

@@ -1,21 +1,20 @@
-"""API keys: `key create`, `list`, `edit`, `rotate`, `revoke`."""
+"""API keys: `key create`, `list`, `edit`, `rotate`, `pause`, `resume`, `revoke`."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId, amount_of
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
+from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_list
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.core.client_ip import Network, read_networks
-from tollkeeper.core.money import Quota, usd_exact
+from tollkeeper.core.money.amounts import Quota, usd_exact
 from tollkeeper.ports import KeyChange, KeyOnFile
 
 NONE = "none"
@@ -26,7 +25,7 @@ KeyId = Annotated[int, typer.Argument(metavar="KEY", max=MOST_ID, help="The key'
 QuotaUsd = Annotated[str | None, typer.Option(help="Its own quota in USD; 'none' for unlimited.")]
 Days = Annotated[str | None, typer.Option(help="Days from now until it expires; 'none' for never.")]
 Models = Annotated[list[str] | None, typer.Option("--model", help="A model it may use; repeat it. 'none': all.")]
-Networks = Annotated[
+KeyNetworks = Annotated[
     list[str] | None,
     typer.Option("--network", help="A network it may be used from, as 203.0.113.0/24; repeat it. 'none': all."),
 ]
@@ -46,7 +45,7 @@ async def create(
     quota_usd: QuotaUsd = None,
     days: Days = None,
     model: Models = None,
-    network: Networks = None,
+    network: KeyNetworks = None,
     daily_usd: DailyUsd = None,
     monthly_usd: MonthlyUsd = None,
 ) -> None:
@@ -68,16 +67,15 @@ async def create(
 
 @app.command("list")
 @command(ValueError)
-async def list_keys(account: AccountId) -> None:
+async def list_keys(account: AccountId, as_json: AsJson = False) -> None:
     """The keys of an account, without their texts."""
     async with office(settings_or_complain()) as desk:
-        keys = await desk.keys.of_account(account)
-    table = Table(
-        "key", "name", "looks like", "state", "quota USD", "used USD", "a day", "a month", "models", "networks"
-    )
-    for key in keys:
-        table.add_row(*map(Text, _row(key)))
-    show(table)
+        keys = await desk.keys.of_account(account, chat_too=True)
+        if not keys:
+            await desk.accounts.need(account)
+    head = ("key", "name", "looks like", "state", "quota USD", "used USD", "a day", "a month", "models", "networks")
+    none = f"Account {account} has no keys."
+    show_list(keys, head=head, line=_row, record=_record, as_json=as_json, none=none)
 
 
 @app.command("edit")
@@ -88,7 +86,7 @@ async def edit(
     quota_usd: QuotaUsd = None,
     days: Days = None,
     model: Models = None,
-    network: Networks = None,
+    network: KeyNetworks = None,
     daily_usd: DailyUsd = None,
     monthly_usd: MonthlyUsd = None,
 ) -> None:
@@ -123,6 +121,26 @@ async def rotate(
     _show_once(issued)
 
 
+@app.command("pause")
+@command(ValueError)
+async def pause(key: KeyId) -> None:
+    """Refuse a key until it is resumed, on every node within two seconds. Calls that run go on."""
+    async with office(settings_or_complain()) as desk:
+        account_id = await desk.keys.owner_of(key)
+        paused = await desk.keys.pause(key, account_id=account_id, actor=desk.actor)
+    say(f"key {key} paused" if paused else f"key {key} was paused before")
+
+
+@app.command("resume")
+@command(ValueError)
+async def resume(key: KeyId) -> None:
+    """Accept a paused key again, on every node within two seconds."""
+    async with office(settings_or_complain()) as desk:
+        account_id = await desk.keys.owner_of(key)
+        resumed = await desk.keys.resume(key, account_id=account_id, actor=desk.actor)
+    say(f"key {key} resumed" if resumed else f"key {key} was not paused")
+
+
 @app.command("revoke")
 @command(ValueError)
 async def revoke(key: KeyId) -> None:
@@ -146,12 +164,30 @@ def _row(key: KeyOnFile) -> list[str]:
         state = f"{'expired' if key.expires_at <= now else 'until'} {key.expires_at:%Y-%m-%d}"
     else:
         state = "live"
+    if key.paused_at is not None and key.revoked_at is None:
+        state = f"paused {key.paused_at:%Y-%m-%d}" + ("" if state == "live" else f", {state}")
     if key.former_until is not None and key.former_until > now:
         state += f", old text until {moment(key.former_until)}"
     limits = [_usd(key.quota), usd_exact(key.used), _usd(key.daily_budget), _usd(key.monthly_budget)]
     models = "all" if key.only_models is None else ", ".join(key.only_models)
     networks = "all" if key.only_networks is None else ", ".join(map(str, key.only_networks))
     return [str(key.key_id), key.name, key.hint, state, *limits, models, networks]
+
+
+def _record(key: KeyOnFile) -> dict[str, Any]:
+    times = ("created_at", "rotated_at", "former_until", "expires_at", "paused_at", "revoked_at")
+    amounts = quota_fields(
+        quota=key.quota,
+        used=key.used,
+        held=key.held,
+        daily_budget=key.daily_budget,
+        counted_today=key.counted_today,
+        monthly_budget=key.monthly_budget,
+        counted_this_month=key.counted_this_month,
+    )
+    networks = None if key.only_networks is None else list(map(str, key.only_networks))
+    named = fields_of(key, "key_id", "account_id", "name", "hint", "for_chat", *times)
+    return named | amounts | {"only_models": key.only_models, "only_networks": networks}
 
 
 def _usd(quota: Quota | None) -> str:

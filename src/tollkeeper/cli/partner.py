@@ -1,14 +1,12 @@
 """The partner plan and the faucet: `partner statement`, `requests`, `withdraw`, `approve`, `pay`, `refuse`, `revoke`;
 `faucet`."""
 
-from collections.abc import Coroutine, Sequence
-from typing import Annotated, Protocol
+from collections.abc import Coroutine
+from typing import Annotated, Any, Protocol
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from tollkeeper.accounts.faucet import pour
+from tollkeeper.accounts.money.faucet import pour
 from tollkeeper.accounts.partner import (
     approve_withdrawal,
     pay_withdrawal,
@@ -20,15 +18,17 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in, secret_line, usd_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId
-from tollkeeper.cli.speak import say, settings_or_complain, show
-from tollkeeper.core.codes import invite_link
-from tollkeeper.core.logins import Actor
-from tollkeeper.core.money import Quota, usd_exact
-from tollkeeper.core.referral import usd_of_micros
+from tollkeeper.cli.customers import MOST_ID, AccountId, Reason
+from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, quota_fields, show_json, show_list, show_table
+from tollkeeper.cli.speak import say, settings_or_complain
+from tollkeeper.core.money.amounts import Quota, usd_exact
+from tollkeeper.core.money.codes import invite_link
+from tollkeeper.core.partner.plan import usd_of_micros
+from tollkeeper.core.people.logins import Actor
 from tollkeeper.ports.partner import (
     NewWithdrawal,
     PartnerDesk,
+    PartnerStatement,
     RewardKind,
     RewardRecord,
     WithdrawalRecord,
@@ -36,8 +36,9 @@ from tollkeeper.ports.partner import (
 
 partner_app = typer.Typer(help="The partner plan: invitations, gift codes and cash.", no_args_is_help=True)
 
+NO_LINK = "no invite link: TOLLKEEPER_CONSOLE_URL does not say where the console is. The gift code works without it."
+WITHDRAWAL = ("request", "account", "asked", "USD", "payee", "now")
 Request = Annotated[int, typer.Argument(metavar="REQUEST", max=MOST_ID, help="The request's number.")]
-Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -47,36 +48,43 @@ def register(app: typer.Typer) -> None:
 
 @partner_app.command("statement")
 @command()
-async def statement(account: AccountId) -> None:
+async def statement(account: AccountId, as_json: AsJson = False) -> None:
     """An account's invite link, its cash, its rewards and its withdrawals."""
     settings = settings_or_complain()
     async with office(settings) as desk:
         found = await desk.partners.statement(account)
-    cash = found.cash
+    cash, base = found.cash, settings.console_url
+    link = invite_link(base, found.gift_code) if base else None
+    if as_json:
+        show_json({"account_id": account, "invite_link": link, **_statement_record(found)})
+        return
     say(f"account {account}: gift code {found.gift_code}, {found.invited} invited")
-    say(f"invite link {invite_link(settings.console_url, found.gift_code)}")
+    say(f"invite link {link}" if link else NO_LINK)
     say(
         f"cash in USD: {usd_of_micros(cash.granted)} granted = {usd_of_micros(cash.pending)} pending"
         f" + {usd_of_micros(cash.available)} available + {usd_of_micros(cash.paid)} paid"
         f" + {usd_of_micros(cash.revoked)} revoked"
     )
     if found.rewards:
-        table = Table("reward", "granted", "for", "USD", "top-up", "now")
-        for reward in found.rewards:
-            table.add_row(*map(Text, _reward_line(reward)))
-        show(table)
-    _show_withdrawals(found.withdrawals)
+        show_table(("reward", "granted", "for", "USD", "top-up", "now"), map(_reward_line, found.rewards))
+    if found.withdrawals:
+        show_table(WITHDRAWAL, map(_withdrawal_line, found.withdrawals))
 
 
 @partner_app.command("requests")
 @command()
-async def requests() -> None:
+async def requests(as_json: AsJson = False) -> None:
     """The withdrawals that wait to be approved, paid or refused, the oldest first."""
     async with office(settings_or_complain()) as desk:
         waiting = await desk.partners.open_withdrawals()
-    if not waiting:
-        say("No withdrawal waits for a decision.")
-    _show_withdrawals(waiting)
+    show_list(
+        waiting,
+        head=WITHDRAWAL,
+        line=_withdrawal_line,
+        record=_withdrawal_record,
+        as_json=as_json,
+        none="No withdrawal waits for a decision.",
+    )
 
 
 @partner_app.command("withdraw")
@@ -86,7 +94,8 @@ def withdraw(
     usd: Annotated[str, typer.Argument(metavar="USD", help="How much, in USD.")],
     payee: Annotated[str, typer.Option(help="Where the money goes: whose bank account, at which bank.")],
 ) -> Coroutine[None, None, None]:
-    """Ask for cash. A code of the account's second factor is read from the terminal or from standard input."""
+    """Ask for cash. A code of the account's second factor is read from the terminal or from standard input. Whoever has
+    none sets it up in the console, on the page Security."""
     wish = NewWithdrawal(account_id=account, usd_micros=usd_in(usd), payee=payee)
     return _withdraw(wish, secret_line("Code of the second factor"))
 
@@ -163,14 +172,32 @@ async def _decide(request: int, reason: str, decide: _Decision) -> None:
         await decide(request, reason, desk.partners, by=desk.operator)
 
 
-def _show_withdrawals(withdrawals: Sequence[WithdrawalRecord]) -> None:
-    if not withdrawals:
-        return
-    table = Table("request", "account", "asked", "USD", "payee", "now")
-    for each in withdrawals:
-        cells = (str(each.id), str(each.account_id), moment(each.requested_at), usd_of_micros(each.usd_micros))
-        table.add_row(*map(Text, (*cells, each.payee, _withdrawal_now(each))))
-    show(table)
+def _statement_record(found: PartnerStatement) -> dict[str, Any]:
+    cash = fields_of(found.cash, "granted", "pending", "available", "paid", "revoked", "requested")
+    return {
+        **fields_of(found, "gift_code", "invited"),
+        "cash": cash_fields(**cash),
+        "rewards": list(map(_reward_record, found.rewards)),
+        "withdrawals": list(map(_withdrawal_record, found.withdrawals)),
+    }
+
+
+def _reward_record(reward: RewardRecord) -> dict[str, Any]:
+    amounts = {"amount": reward.amount, "full_amount": reward.full_amount}
+    told = cash_fields(**amounts) if reward.kind is RewardKind.REFERRAL_CASH else quota_fields(**amounts)
+    times = ("granted_at", "available_at", "revoked_at", "revoked_by", "why")
+    return fields_of(reward, "id", "kind", "top_up_id") | told | fields_of(reward, *times)
+
+
+def _withdrawal_record(each: WithdrawalRecord) -> dict[str, Any]:
+    asked = fields_of(each, "id", "account_id", "payee", "state", "requested_at")
+    decided = fields_of(each, "approved_at", "approved_by", "approved_why", "decided_at", "decided_by", "reason")
+    return asked | cash_fields(amount=each.usd_micros) | decided
+
+
+def _withdrawal_line(each: WithdrawalRecord) -> tuple[str, ...]:
+    cells = (str(each.id), str(each.account_id), moment(each.requested_at), usd_of_micros(each.usd_micros))
+    return (*cells, each.payee, _withdrawal_now(each))
 
 
 def _withdrawal_now(each: WithdrawalRecord) -> str:

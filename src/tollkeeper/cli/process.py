@@ -11,7 +11,7 @@ import socket
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -19,20 +19,25 @@ import uvloop
 from granian import Granian
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
-from rich.table import Table
+from granian.log import LogLevels
 
-from tollkeeper.app import check_journal, gateway
+from tollkeeper.app import DatabaseRole, check_journal, first_look, gateway, missing_extra, pepper_trouble
+from tollkeeper.app import console as console_application
 from tollkeeper.app import front as run_front
 from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.command import command
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
+from tollkeeper.cli.exit_codes import ExitCode
+from tollkeeper.cli.gateway_server import GatewayServer
+from tollkeeper.cli.listing import AsJson, show_list
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.cli.startup_code import refuse_unknown_startup_code
 from tollkeeper.core_dumps import forbid_core_dumps
-from tollkeeper.settings import PREFIX, Secret, description, sources
+from tollkeeper.settings import PREFIX, Secret, Settings, description, sources
 
 # What stopping may take beyond the calls under way: their last words, and the books.
 KILL_AFTER_SECONDS = 30
 SPARE_DESCRIPTORS = 256
+LEAST_CONNECTIONS = 128
 
 
 class JsonLines(logging.Formatter):
@@ -62,6 +67,7 @@ def register(app: typer.Typer) -> None:
     app.command()(serve)
     app.command()(front)
     app.command()(work)
+    app.command()(console)
     app.command()(migrate)
     app.command()(settings)
 
@@ -73,12 +79,17 @@ def serve() -> None:
     forbid_core_dumps(inspectable=chosen.inspectable)
     refuse_unknown_startup_code(chosen.startup_files)
     check_journal(chosen)
+    if told := missing_extra(chosen):
+        raise Mistake(told)
     _need_port(chosen.host, chosen.port, "TOLLKEEPER_PORT")
+    _need_port(chosen.metrics_host, chosen.metrics_port, "TOLLKEEPER_METRICS_PORT")
+    _need_peppers(chosen, DatabaseRole.GATEWAY)
     logging.config.dictConfig(LOGGING)
+    _need_database(chosen, DatabaseRole.GATEWAY)
     # A call under way has a connection to its caller and one to its provider.
-    _allow_descriptors(2 * chosen.connections + SPARE_DESCRIPTORS)
+    connections = _allowed_connections(chosen.connections)
     logging.getLogger(__name__).info("node %s listens on http://%s:%d", chosen.node, chosen.host, chosen.port)
-    Granian(
+    GatewayServer(
         "tollkeeper.app:gateway",
         address=chosen.host,
         port=chosen.port,
@@ -87,11 +98,13 @@ def serve() -> None:
         websockets=False,
         http=HTTPModes.http1,
         # Granian counts connections here, not requests: idle keep-alive connections are connections too.
-        backpressure=chosen.connections,
+        backpressure=connections,
         http1_settings=HTTP1Settings(header_read_timeout=round(chosen.idle_seconds * 1_000)),
-        workers_kill_timeout=round(chosen.drain_seconds + KILL_AFTER_SECONDS),
+        workers_kill_timeout=round(chosen.lame_duck_seconds + chosen.drain_seconds + KILL_AFTER_SECONDS),
         respawn_failed_workers=True,
         log_dictconfig=LOGGING,
+        # The server sets its own logger's level by this, whatever the configuration says.
+        log_level=LogLevels.warning,
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
 
 
@@ -102,7 +115,7 @@ def front() -> None:
     refuse_unknown_startup_code(chosen.startup_files)
     _need_port(chosen.front_host, chosen.front_port, "TOLLKEEPER_FRONT_PORT")
     logging.config.dictConfig(LOGGING)
-    _allow_descriptors(2 * chosen.connections + SPARE_DESCRIPTORS)
+    _allowed_connections(chosen.connections)
     where = f"{chosen.front_host}:{chosen.front_port}, before {chosen.host}:{chosen.port}"
     uvloop.run(_until_stopped(run_front(chosen), f"the front listens on {where}"))
 
@@ -115,6 +128,8 @@ def work() -> None:
     forbid_core_dumps(inspectable=chosen.inspectable)
     refuse_unknown_startup_code(chosen.startup_files)
     check_journal(chosen)
+    _need_port(chosen.metrics_host, chosen.work_metrics_port, "TOLLKEEPER_WORK_METRICS_PORT")
+    _need_database(chosen, DatabaseRole.WORKER)
     asyncio.run(_until_stopped(run_jobs(chosen), f"jobs of {chosen.node} run"))
 
 
@@ -122,30 +137,88 @@ async def _until_stopped(work: Coroutine[None, None, None], begun: str) -> None:
     """Do `work`, and say that it has begun once it can be stopped in order."""
     working = asyncio.ensure_future(work)
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+        # By the message, whoever is cancelled can tell Ctrl-C from a service manager.
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel, number)
     logging.getLogger(__name__).info(begun)
     with contextlib.suppress(asyncio.CancelledError):
         await working
 
 
 @command()
-def migrate() -> None:
-    """Bring the database's schema up to date."""
-    # Alembic and SQLAlchemy take 0.4 s and 30 MB to load; every other command does without them.
-    from tollkeeper.storage import schema  # noqa: PLC0415
-
-    schema.migrate(settings_or_complain().database_url.reveal())
-    say(f"The schema is at revision {schema.newest_revision()}.")
+def console() -> None:
+    """Serve the customers' console until stopped."""
+    chosen = settings_or_complain()
+    forbid_core_dumps(inspectable=chosen.inspectable)
+    refuse_unknown_startup_code(chosen.startup_files)
+    _need_port(chosen.console_host, chosen.console_port, "TOLLKEEPER_CONSOLE_PORT")
+    _need_port(chosen.metrics_host, chosen.console_metrics_port, "TOLLKEEPER_CONSOLE_METRICS_PORT")
+    _need_peppers(chosen, DatabaseRole.CONSOLE)
+    logging.config.dictConfig(LOGGING)
+    _need_database(chosen, DatabaseRole.CONSOLE)
+    # A chat has a connection to its reader and one to the gateway.
+    connections = _allowed_connections(chosen.connections)
+    where = f"http://{chosen.console_host}:{chosen.console_port}"
+    logging.getLogger(__name__).info("the console listens on %s", where)
+    Granian(
+        "tollkeeper.app:console",
+        address=chosen.console_host,
+        port=chosen.console_port,
+        interface=Interfaces.ASGI,
+        workers=chosen.console_workers,
+        websockets=False,
+        http=HTTPModes.http1,
+        backpressure=connections,
+        http1_settings=HTTP1Settings(header_read_timeout=round(chosen.idle_seconds * 1_000)),
+        workers_kill_timeout=KILL_AFTER_SECONDS,
+        respawn_failed_workers=True,
+        log_dictconfig=LOGGING,
+        # The server sets its own logger's level by this, whatever the configuration says.
+        log_level=LogLevels.warning,
+    ).serve(target_loader=partial(console_application, chosen), wrap_loader=False)
 
 
 @command()
-def settings() -> None:
+def migrate(
+    roles_only: Annotated[
+        bool,
+        typer.Option("--roles-only", help="Make the roles that a dump needs before it is restored, and nothing else."),
+    ] = False,
+) -> Coroutine[None, None, None] | None:
+    """Bring the database's schema up to date."""
+    # Alembic and SQLAlchemy take 0.4 s and 30 MB to load; every other command does without them.
+    from tollkeeper.app import schema  # noqa: PLC0415
+
+    if roles_only:
+        return _say_done(schema.make_roles(settings_or_complain()))
+    done = schema.migrate(settings_or_complain(), say)
+    if done.grants:
+        say("This login may migrate, but not serve. Let it, as an administrator of the server, or serve with others:")
+        for line in done.grants:
+            say(f"    {line}")
+    say(f"The schema is at revision {schema.newest_revision()}" + ("." if done.steps else ", as it was before."))
+    return None
+
+
+async def _say_done(making: Coroutine[None, None, None]) -> None:
+    await making
+    say("The roles are there. Restore the dump into an empty database, then run 'tollkeeper migrate'.")
+
+
+@command()
+def settings(as_json: AsJson = False) -> None:
     """Show every setting, its value, and what it is for."""
     chosen = settings_or_complain()
-    table = Table("variable", "value", "set by", "what it is for")
-    for name, source in sources(os.environ).items():
-        table.add_row(PREFIX + name.upper(), _shown(getattr(chosen, name)), source, description(name))
-    show(table)
+    rows = [
+        (PREFIX + name.upper(), _shown(getattr(chosen, name)), source, description(name))
+        for name, source in sources(os.environ).items()
+    ]
+    show_list(
+        rows,
+        head=("variable", "value", "set by", "what it is for"),
+        line=lambda row: row,
+        record=lambda row: dict(zip(("variable", "value", "set_by", "what_for"), row, strict=True)),
+        as_json=as_json,
+    )
 
 
 def _shown(value: object) -> str:
@@ -154,19 +227,48 @@ def _shown(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _allow_descriptors(wanted: int) -> None:
-    """Every connection is a descriptor, and the usual limit of 1,024 is there for programs that use select."""
+def _allowed_connections(wanted: int) -> int:
+    """How many connections can be kept, of which each takes two descriptors. The usual limit of 1,024 descriptors is
+    there for programs that use select, and is raised as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    descriptors = 2 * wanted + SPARE_DESCRIPTORS
+    if soft < descriptors:
+        soft = descriptors if hard == resource.RLIM_INFINITY else min(descriptors, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    if soft < wanted:
-        logging.getLogger(__name__).warning("only %d descriptors are allowed; %d are wanted (ulimit -n)", soft, wanted)
+    return connections_within(soft, wanted)
+
+
+def connections_within(descriptors: int, wanted: int) -> int:
+    """As many as there are descriptors for. A few less than wanted are no trouble; few are told."""
+    allowed = min(wanted, max(LEAST_CONNECTIONS, (descriptors - SPARE_DESCRIPTORS) // 2))
+    if allowed * 2 < wanted:
+        logging.getLogger(__name__).warning(
+            "%d connections at most, instead of %d: only %d descriptors are allowed (ulimit -n)",
+            allowed,
+            wanted,
+            descriptors,
+        )
+    return allowed
+
+
+def _need_database(chosen: Settings, part: DatabaseRole) -> None:
+    """End here over a mistake that waiting does not mend; say so where the database is only away."""
+    trouble = asyncio.run(first_look(chosen, part))
+    if trouble is None:
+        return
+    if trouble.lasts:
+        raise Mistake(trouble.told, ExitCode.STORE)
+    logging.getLogger(__name__).warning("%s It is waited for.", trouble.told)
 
 
 def _need_port(host: str, port: int, variable: str) -> None:
-    if _port_is_taken(host, port):
+    if port and _port_is_taken(host, port):
         raise Mistake(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.")
+
+
+def _need_peppers(chosen: Settings, part: DatabaseRole) -> None:
+    if trouble := asyncio.run(pepper_trouble(chosen, part)):
+        raise Mistake(trouble)
 
 
 def _port_is_taken(host: str, port: int) -> bool:

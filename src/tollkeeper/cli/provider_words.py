@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from tollkeeper.app import VENDORS
-from tollkeeper.core.money import Quota, mills_used, usd_text
-from tollkeeper.core.pool import Place
+from tollkeeper.cli.listing import fields_of, quota_fields
+from tollkeeper.core.money.amounts import Quota, mills_used, usd_text
+from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.core.provider_address import host_refusal, is_canonical
 from tollkeeper.ports import ProviderStanding, ProviderState
 from tollkeeper.providers.vendors.fields import CAN_BE_REJECTED
@@ -43,7 +45,18 @@ def health(standing: ProviderStanding, *, private_allowed: bool) -> str:
     return f"well: {_calls(standing.attempts)} in 10 min{failed}{latency}"
 
 
-def limits(place: Place) -> str:
+def standing_record(standing: ProviderStanding, *, private_allowed: bool) -> dict[str, Any]:
+    """A provider account in JSON."""
+    limits = ("tier", "weight", "requests_per_minute", "tokens_per_minute", "concurrency")
+    lists = {"rejects": sorted(standing.rejects), "passes": sorted(standing.passes)}
+    counted = ("attempts", "failed", "first_byte_ms", "delivered")
+    amounts = quota_fields(charged=standing.charged, cost=standing.cost, margin=standing.charged - standing.cost)
+    named = fields_of(standing, "name", "vendor", "base_url", "models", "state", "suspended_at", "suspended_because")
+    told = {"health": health(standing, private_allowed=private_allowed)}
+    return named | fields_of(standing.place, *limits) | lists | fields_of(standing, *counted) | amounts | told
+
+
+def limits_in_words(place: PoolPlace) -> str:
     given = {
         "requests/min": place.requests_per_minute,
         "tokens/min": place.tokens_per_minute,

@@ -1,16 +1,16 @@
-"""Provider accounts: `provider add`, `list`, `set`, `pause`, `drain`, `resume`, `test`."""
+"""Provider accounts: `provider add`, `list`, `set`, `rotate-key`, `pause`, `drain`, `resume`, `test`."""
 
 import sys
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from tollkeeper.app import office
-from tollkeeper.cli.catalog import multiplier_in
 from tollkeeper.cli.command import command
+from tollkeeper.cli.listing import AsJson, show_list
+from tollkeeper.cli.price_options import multiplier_in
 from tollkeeper.cli.provider_words import (
     BadDescription,
     check_address,
@@ -19,16 +19,18 @@ from tollkeeper.cli.provider_words import (
     check_rejects,
     check_vendor,
     health,
-    limits,
+    limits_in_words,
     model_names,
     models,
+    standing_record,
     usd,
 )
-from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain, show
-from tollkeeper.core.pool import Place
+from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain
+from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import NewProviderAccount, ProviderForm, ProviderStanding, ProviderState
 
 MOST = 2**31 - 1
+OF_A_DAY = ("calls 24 h", "charged USD", "cost USD", "margin USD")
 
 provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
 
@@ -46,7 +48,7 @@ Passes = Annotated[
 ApiVersion = Annotated[
     str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
 ]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider account's name.")]
+ProviderName = Annotated[str, typer.Argument(metavar="NAME", help="The provider account's name.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -87,7 +89,7 @@ def add(
     check_api_version(api_version)
     check_address(base_url, insecure_http=insecure_http, private_allowed=settings_or_complain().private_providers)
     models = model_names(model) if model else None
-    place = Place(tier=tier, weight=weight, requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=concurrency)
+    place = PoolPlace(tier=tier, weight=weight, requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=concurrency)
     part_of_price = multiplier_in(cost)
     account = NewProviderAccount(
         name=name,
@@ -112,22 +114,25 @@ async def _add(account: NewProviderAccount) -> None:
 
 @provider_app.command("list")
 @command()
-async def list_all() -> None:
+async def list_all(as_json: AsJson = False) -> None:
     """Every provider account: its place in the pool, how it is doing, and what it earned in the last 24 hours."""
     chosen = settings_or_complain()
     async with office(chosen) as desk:
         found = await desk.providers.standing()
-    table = Table("name", "tier", "weight", "limits", "models", "health")
-    for column in ("calls 24 h", "charged USD", "cost USD", "margin USD"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for standing in found:
-        table.add_row(*map(Text, _line(standing, private_allowed=chosen.private_providers)))
-    show(table)
+    show_list(
+        found,
+        head=("name", "tier", "weight", "limits", "models", "health", *OF_A_DAY),
+        line=partial(_line, private_allowed=chosen.private_providers),
+        record=partial(standing_record, private_allowed=chosen.private_providers),
+        as_json=as_json,
+    )
 
 
 @provider_app.command("set")
 @command(BadDescription)
-async def set_form(name: Name, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None) -> None:
+async def set_form(
+    name: ProviderName, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None
+) -> None:
     """Set what it does not take (all of it: --rejects none takes everything), what it takes beside the parameters that
     are listed (all of it: --passes none for nothing), or its version of the interface."""
     given = ProviderForm(rejects=_all_of(rejects), passes=_all_of(passes), api_version=api_version)
@@ -140,23 +145,47 @@ async def set_form(name: Name, rejects: Rejects = None, passes: Passes = None, a
     say(f"provider account {name} is set")
 
 
+@provider_app.command("rotate-key")
+@command()
+def rotate_key(
+    name: ProviderName,
+    untested: Annotated[bool, typer.Option("--untested", help="Take the new key without asking the provider.")] = False,
+) -> Coroutine[None, None, None]:
+    """Give it another key, which the provider must accept. It is read from the terminal or from standard input. Calls
+    under way end with the old one, new ones begin with the new one, on every node within two seconds."""
+    return _rotate_key(name, _key(), untested=untested)
+
+
+async def _rotate_key(name: str, key: str, *, untested: bool) -> None:
+    async with office(settings_or_complain()) as desk:
+        account = await desk.providers.with_key(name, key)
+        if not untested:
+            accepted, told = await desk.probe_key(account)
+            if not accepted:
+                raise Mistake(f"{name} keeps the key that it has: with the new one, {told}.")
+        await desk.providers.set_key(name, key, actor=desk.actor)
+        lifted = not untested and await desk.suspensions.lift(account.id)
+    say(f"provider account {name} has a new key, sealed" + ("; it is no longer suspended" if lifted else ""))
+    say("Revoke the old one at the provider when the calls that began with it are over.")
+
+
 @provider_app.command("pause")
 @command()
-async def pause(name: Name) -> None:
+async def pause(name: ProviderName) -> None:
     """Give it no more calls, on every node within two seconds, until it is resumed."""
     await _set_state(name, ProviderState.PAUSED, "paused")
 
 
 @provider_app.command("drain")
 @command()
-async def drain(name: Name) -> None:
+async def drain(name: ProviderName) -> None:
     """Let the calls under way end and give it no more, to take it away afterwards."""
     await _set_state(name, ProviderState.DRAINING, "draining")
 
 
 @provider_app.command("resume")
 @command()
-async def resume(name: Name) -> None:
+async def resume(name: ProviderName) -> None:
     """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
     await _set_state(name, ProviderState.ACTIVE, "active")
     async with office(settings_or_complain()) as desk:
@@ -169,7 +198,7 @@ async def resume(name: Name) -> None:
 @provider_app.command("test")
 @command()
 async def try_account(
-    name: Name,
+    name: ProviderName,
     model: Annotated[
         str | None, typer.Option(metavar="ID", help="Our id of the model to call. Without: the first that it serves.")
     ] = None,
@@ -183,7 +212,7 @@ async def try_account(
 async def _test(name: str, model: str | None) -> bool:
     async with office(settings_or_complain()) as desk:
         account = await desk.providers.find(name)
-        accepted, told = await desk.test_key(account)
+        accepted, told = await desk.probe_key(account)
         if not accepted:
             complain(f"{name}: {told}.")
             return False
@@ -198,7 +227,7 @@ async def _test(name: str, model: str | None) -> bool:
         works = []
         async for finding in desk.try_out(account, chosen):
             works.append(finding.works)
-            say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.told}")
+            say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.detail}")
         # Whoever cannot answer at all serves nobody; anything else is a matter of what it is for.
         return any(works)
 
@@ -226,7 +255,7 @@ def _line(standing: ProviderStanding, *, private_allowed: bool) -> tuple[str, ..
         standing.name,
         str(standing.place.tier),
         str(standing.place.weight),
-        limits(standing.place),
+        limits_in_words(standing.place),
         models(standing),
         health(standing, private_allowed=private_allowed),
         str(standing.delivered),

@@ -5,15 +5,18 @@ from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
-from rich.text import Text
 
+from tollkeeper.cli.exit_codes import ExitCode
 from tollkeeper.core.one_line import shown
 from tollkeeper.settings import Settings, load
 
 
 class Mistake(Exception):
-    """Something that whoever typed the command can mend; the message says what. It is told in red, without more."""
+    """A mistake that the command's user can mend; the message says what. It is printed in red, without a traceback."""
+
+    def __init__(self, told: str, code: ExitCode = ExitCode.REFUSED) -> None:
+        super().__init__(told)
+        self.code = code
 
 
 class PlainConsole(Console):
@@ -25,30 +28,17 @@ class PlainConsole(Console):
 
 
 def say(text: str) -> None:
-    _console().print(text, markup=False)
-
-
-def show(table: Table) -> None:
-    for column in table.columns:
-        # Before their widths are measured; there is no other way to the cells of a table.
-        column._cells[:] = map(_plain, column._cells)  # noqa: SLF001
-    _console().print(table)
-
-
-def _plain(cell: RenderableType) -> RenderableType:
-    if isinstance(cell, Text):
-        cell.plain = shown(cell.plain)
-    return shown(cell) if isinstance(cell, str) else cell
+    plain_console().print(text, markup=False)
 
 
 def complain(text: str) -> None:
-    _console(stderr=True).print(text, style="red", markup=False)
+    plain_console(stderr=True).print(text, style="red", markup=False)
 
 
 def settings_or_complain() -> Settings:
     return load(os.environ)
 
 
-def _console(*, stderr: bool = False) -> Console:
+def plain_console(*, stderr: bool = False) -> Console:
     """As wide as the terminal is now."""
     return PlainConsole(stderr=stderr, highlight=False, soft_wrap=True)

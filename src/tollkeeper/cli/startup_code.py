@@ -46,7 +46,7 @@ class StartupCode(msgspec.Struct, frozen=True):
 def refuse_unknown_startup_code(allowed: Collection[str]) -> None:
     """End this command if anything unknown ran before it."""
     if found := unknown_startup_code(allowed):
-        raise Mistake(_told(found))
+        raise Mistake(_in_words(found))
 
 
 def unknown_startup_code(allowed: Collection[str]) -> list[StartupCode]:
@@ -56,7 +56,7 @@ def unknown_startup_code(allowed: Collection[str]) -> list[StartupCode]:
     return [each for each in found if each.path.name not in allowed and each.path.stem not in allowed]
 
 
-def _told(found: Collection[StartupCode]) -> str:
+def _in_words(found: Collection[StartupCode]) -> str:
     """For people: what was found, and what to do."""
     lines = [f"  {each.path}: {each.code[:SHOWN_CHARACTERS]}" for each in found]
     names = ",".join(each.path.name for each in found)

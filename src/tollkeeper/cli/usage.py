@@ -3,28 +3,36 @@
 import csv
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from tollkeeper.app import opened
-from tollkeeper.app.log_site import log_site_of
+from tollkeeper.accounts.usage import filled_page, pages
+from tollkeeper.app import office
+from tollkeeper.app.log_site import log_site_of, usage_to_clean
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain, show
-from tollkeeper.core.charge import Ending
-from tollkeeper.core.money import Quota, usd_exact
-from tollkeeper.core.usage import CHART_DAYS, CSV_HEAD, UsageDay, UsageFilter, UsageLine, UsagePage, csv_row
+from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, show_list
+from tollkeeper.cli.progress import progress
+from tollkeeper.cli.speak import Mistake, say, settings_or_complain
+from tollkeeper.core.catalog.models import Unit
+from tollkeeper.core.money.amounts import Quota, usd_exact
+from tollkeeper.core.money.charge import Ending
+from tollkeeper.core.usage.log import (
+    CHART_DAYS,
+    CSV_HEAD,
+    UnitSum,
+    UsageDay,
+    UsageFilter,
+    UsageLine,
+    UsageSum,
+    csv_row,
+)
 from tollkeeper.jobs.clean_usage_log import clean_usage_log
-from tollkeeper.ports.usage import DayChanged, LogSiteFailed, UsageLog
-from tollkeeper.storage.database import Part
-from tollkeeper.storage.usage_cleaning import SqlCleanUsage
-from tollkeeper.storage.usage_log import SqlUsageLog
+from tollkeeper.ports.usage import DayChanged, LogSiteFailed
 
 EXPORTED_AT_ONCE = 1_000
 BAR_CHARACTERS = 40
@@ -32,11 +40,11 @@ MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 
 usage_app = typer.Typer(help="The usage log.", no_args_is_help=True)
 
-Account = Annotated[int | None, typer.Option(metavar="ACCOUNT", max=MOST_ID, help="Calls of this account alone.")]
-Key = Annotated[int | None, typer.Option(metavar="KEY", max=MOST_ID, help="Calls with this key alone.")]
-Model = Annotated[str | None, typer.Option(metavar="MODEL", help="Calls of this model alone.")]
+OfAccount = Annotated[int | None, typer.Option(metavar="ACCOUNT", max=MOST_ID, help="Calls of this account alone.")]
+OfKey = Annotated[int | None, typer.Option(metavar="KEY", max=MOST_ID, help="Calls with this key alone.")]
+OfModel = Annotated[str | None, typer.Option(metavar="MODEL", help="Calls of this model alone.")]
 EndedAs = Annotated[Ending | None, typer.Option("--ending", help="Calls that ended so.")]
-Since = Annotated[
+BegunSince = Annotated[
     datetime | None, typer.Option("--from", formats=MOMENTS, help="Calls that began at this time (UTC) or later.")
 ]
 Until = Annotated[
@@ -51,15 +59,16 @@ def register(app: typer.Typer) -> None:
 @usage_app.command("list")
 @command()
 async def list_calls(
-    account: Account = None,
-    key: Key = None,
-    model: Model = None,
+    account: OfAccount = None,
+    key: OfKey = None,
+    model: OfModel = None,
     ending: EndedAs = None,
-    since: Since = None,
+    since: BegunSince = None,
     until: Until = None,
     request_id: Annotated[UUID | None, typer.Option("--id", help="The call with this x-request-id.")] = None,
     after: Annotated[UUID | None, typer.Option(help="Go on behind this call, as the last page said.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="How many calls.")] = 50,
+    as_json: AsJson = False,
 ) -> None:
     """Calls, the newest first."""
     wanted = UsageFilter(
@@ -71,39 +80,52 @@ async def list_calls(
         since=in_utc(since),
         until=in_utc(until),
     )
-    async with opened(settings_or_complain(), Part.CONSOLE) as database:
-        page = await filled_page(SqlUsageLog(database), wanted, after, limit)
-    if page.lines:
-        show(_table(page.lines))
-    else:
-        say("There are no such calls in the usage log.")
-    if page.next is not None:
+    async with office(settings_or_complain()) as desk:
+        page = await filled_page(desk.usage_log, wanted, after, limit)
+    show_list(
+        page.lines,
+        head=("time (UTC)", "call", "account", "key", "model", "unit", "in", "cached", "out", "USD", "ending"),
+        line=_line,
+        record=_record,
+        as_json=as_json,
+        none="There are no such calls in the usage log.",
+        more={"next": page.next},
+    )
+    if page.next is not None and not as_json:
         say(f"There may be more: --after {page.next}")
 
 
 @usage_app.command("chart")
 @command()
 async def chart(
-    account: Account = None,
-    key: Key = None,
-    model: Model = None,
+    account: OfAccount = None,
+    key: OfKey = None,
+    model: OfModel = None,
     ending: EndedAs = None,
     days: Annotated[int, typer.Option(min=1, max=366, help="How many days, up to today.")] = CHART_DAYS,
+    as_json: AsJson = False,
 ) -> None:
     """What was charged on each of the last days (UTC), as bars."""
     wanted = UsageFilter(account_id=account, key_id=key, model_id=model, ending=ending)
-    async with opened(settings_or_complain(), Part.CONSOLE) as database:
-        found = await SqlUsageLog(database).chart(wanted, days=days)
+    async with office(settings_or_complain()) as desk:
+        found = await desk.usage_log.chart(wanted, days=days)
+    if as_json:
+        show_json({"data": [{"day": each.day} | _sum_record(each.sum) for each in found]})
+        return
     for line in bars(found):
         say(line)
 
 
 @usage_app.command("total")
 @command()
-async def total(account: AccountId) -> None:
+async def total(account: AccountId, as_json: AsJson = False) -> None:
     """What an account consumed: by the usage log as far as it goes back, and in all by the ledger."""
-    async with opened(settings_or_complain(), Part.CONSOLE) as database:
-        found = await SqlUsageLog(database).consumed(account)
+    async with office(settings_or_complain()) as desk:
+        found = await desk.usage_log.consumed(account)
+    if as_json:
+        ledger = quota_fields(lifetime=found.lifetime)
+        show_json({"account_id": account, "in_log": _sum_record(found.in_log), "since": found.since} | ledger)
+        return
     since = "" if found.since is None else f", which goes back to {found.since}"
     say(f"total consumed   {usd_exact(found.in_log.charged)} USD in {found.in_log.calls} calls of the usage log{since}")
     say(f"in all           {usd_exact(Quota(found.lifetime))} USD, by the ledger")
@@ -112,11 +134,11 @@ async def total(account: AccountId) -> None:
 @usage_app.command("export")
 @command()
 async def export(
-    account: Account = None,
-    key: Key = None,
-    model: Model = None,
+    account: OfAccount = None,
+    key: OfKey = None,
+    model: OfModel = None,
     ending: EndedAs = None,
-    since: Since = None,
+    since: BegunSince = None,
     until: Until = None,
 ) -> None:
     """Calls as CSV, the newest first, to standard output."""
@@ -126,12 +148,16 @@ async def export(
     rows = csv.writer(sys.stdout)
     try:
         rows.writerow(CSV_HEAD)
-        async with opened(settings_or_complain(), Part.CONSOLE) as database:
-            async for page in pages(SqlUsageLog(database), wanted, EXPORTED_AT_ONCE):
-                rows.writerows(map(csv_row, page.lines))
+        count = 0
+        async with office(settings_or_complain()) as desk:
+            with progress("exporting") as note:
+                async for page in pages(desk.usage_log, wanted, EXPORTED_AT_ONCE):
+                    rows.writerows(map(csv_row, page.lines))
+                    count += len(page.lines)
+                    note(f"{count} calls")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read it has enough. What is still buffered must not fail once more at exit.
+        # The reader closed the pipe. Buffered output must not fail once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -149,10 +175,10 @@ async def clean(
     if site is None:
         raise Mistake("TOLLKEEPER_LOG_SITE does not say where the copy goes. Nothing was done.")
     try:
-        async with opened(settings, Part.WORKER) as database:
-            usage = SqlCleanUsage(database)
+        async with usage_to_clean(settings) as usage:
             kept_from = (await usage.now()).date() - timedelta(days=settings.usage_days)
-            cleaned = await clean_usage_log(usage, site, kept_from if before is None else before.date())
+            with progress("copying and dropping old days"):
+                cleaned = await clean_usage_log(usage, site, kept_from if before is None else before.date())
     except LogSiteFailed as problem:
         raise Mistake(f"{problem} No day was dropped that the log site has no copy of.") from None
     except DayChanged as problem:
@@ -165,35 +191,18 @@ async def clean(
         say("There was nothing to clean.")
 
 
-async def pages(usage: UsageLog, wanted: UsageFilter, limit: int) -> AsyncIterator[UsagePage]:
-    """Page after page, until there is nothing more."""
-    after: UUID | None = None
-    while True:
-        page = await usage.page(wanted, after=after, limit=limit)
-        yield page
-        if page.next is None:
-            return
-        after = page.next
-
-
-async def filled_page(usage: UsageLog, wanted: UsageFilter, after: UUID | None, limit: int) -> UsagePage:
-    """As many calls as were asked for, if there are so many: pages that come back short are gone on from."""
-    lines: list[UsageLine] = []
-    while True:
-        page = await usage.page(wanted, after=after, limit=limit - len(lines))
-        lines += page.lines
-        after = page.next
-        if after is None or len(lines) >= limit:
-            return UsagePage(lines, after)
-
-
 def bars(days: list[UsageDay]) -> list[str]:
     most = max((each.sum.charged for each in days), default=0)
     return [
         f"{each.day}  {_bar(each.sum.charged, most):{BAR_CHARACTERS}}  {usd_exact(each.sum.charged)} USD"
-        f"  {each.sum.calls} calls  {each.sum.input_tokens} in  {each.sum.output_tokens} out"
+        f"  {each.sum.calls} calls{''.join(_counted(unit, found) for unit, found in each.sum.by_unit.items())}"
         for each in days
     ]
+
+
+def _counted(unit: Unit, found: UnitSum) -> str:
+    came = f", {found.output_units} out" if found.output_units else ""
+    return f"  {found.input_units} {unit}{'' if found.input_units == 1 else 's'} in{came}"
 
 
 def in_utc(at: datetime | None) -> datetime | None:
@@ -204,12 +213,22 @@ def _bar(amount: int, most: int) -> str:
     return "█" * max(1, amount * BAR_CHARACTERS // most) if amount else ""
 
 
-def _table(lines: Sequence[UsageLine]) -> Table:
-    table = Table("time (UTC)", "call", "account", "key", "model", "in", "cached", "out", "USD", "ending")
-    for line in lines:
-        counts = (str(line.input_tokens), str(line.cached_tokens), str(line.output_tokens))
-        whose = (str(line.account_id), f"{line.key_id} {line.key_name}".strip(), line.model_id)
-        began = f"{line.started_at:%Y-%m-%d %H:%M:%S}"
-        cells = (began, str(line.request_id), *whose, *counts, usd_exact(line.charged), line.ending.value)
-        table.add_row(*map(Text, cells))
-    return table
+def _line(line: UsageLine) -> tuple[str, ...]:
+    counts = (line.unit or "", str(line.input_units), str(line.cached_units), str(line.output_units))
+    whose = (str(line.account_id), f"{line.key_id} {line.key_name}".strip(), line.model_id)
+    began = f"{line.started_at:%Y-%m-%d %H:%M:%S}"
+    return (began, str(line.request_id), *whose, *counts, usd_exact(line.charged), line.ending.value)
+
+
+def _record(line: UsageLine) -> dict[str, Any]:
+    whose = ("request_id", "started_at", "account_id", "key_id", "key_name", "model_id")
+    counted = ("unit", "input_units", "cached_units", "output_units", "usage_source", "ending", "seconds")
+    return fields_of(line, *whose, *counted) | quota_fields(charged=line.charged)
+
+
+def _sum_record(found: UsageSum) -> dict[str, Any]:
+    counted = {
+        "calls": found.calls,
+        "by_unit": {unit: msgspec.structs.asdict(sums) for unit, sums in found.by_unit.items()},
+    }
+    return counted | quota_fields(charged=found.charged)

@@ -1,15 +1,19 @@
 """Refusals: each a noun with a status, a code and words for the person who meets it.
 
     GatewayError
-    ├── BadRequest            400   MalformedHeader · UnexpectedBody · MalformedBody · MissingParameter ·
-    │                               InvalidParameter · UnsupportedParameter · CompressedBody · SlowBody ·
-    │                               LoopDetected · ProviderRejected · AnswerWouldBeTooLarge · AnswerTooLarge
-    ├── Unauthorized          401   KeyMissing · KeyUnknown · KeyRevoked · KeyExpired
+    ├── BadRequest            400   MalformedHeader · InvalidHeader · UnexpectedBody · MalformedBody ·
+    │                               MissingParameter · InvalidParameter · UnsupportedParameter · CompressedBody ·
+    │                               SlowBody · LoopDetected · ProviderRejected · AnswerWouldBeTooLarge ·
+    │                               AnswerTooLarge · ContextLengthExceeded · PromptTooLong · InputAboveMaxCharge
+    ├── Unauthorized          401   KeyMissing · KeysDiffer · KeyUnknown · KeyRevoked · KeyExpired · KeyPaused
     ├── Forbidden             403   IpBanned · AccountDisabled · KeyNotForThisNetwork · InsufficientQuota
     │                               InsufficientQuota: AccountShort · KeyShort · KeyBudgetExceeded · AccountInDebt
-    ├── NotFound              404   EndpointNotFound · AddressUnknown · ModelNotFound
+    ├── NotFound              404   EndpointNotFound · ResponsesNotStored · AddressUnknown · ModelNotFound ·
+    │                               CallNotFound
     ├── MethodNotAllowed      405
+    ├── MadeBefore            409   CallStillRunning · CallRepeated
     ├── BodyTooLarge          413
+    ├── IdempotencyKeyReused  422
     ├── RateLimited           429
     ├── InternalFailure       500   StreamBroken
     ├── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced ·
@@ -23,6 +27,7 @@ Rules of this file
 """
 
 import inspect
+from collections.abc import Mapping
 from typing import ClassVar
 
 PARAM_CHARACTERS_MOST = 100
@@ -63,6 +68,15 @@ class MalformedHeader(BadRequest):
     """A request header is malformed. Send each header once, in plain ASCII."""
 
     code = "malformed_header"
+
+
+class InvalidHeader(BadRequest):
+    """A request header has a value that cannot be used. Nothing was sent or charged."""
+
+    code = "invalid_header"
+
+    def __init__(self, header: str, wanted: str) -> None:
+        super().__init__(f"The header '{header}' {wanted}. Nothing was sent or charged.", param=header)
 
 
 class UnexpectedBody(BadRequest):
@@ -125,6 +139,34 @@ class LoopDetected(BadRequest):
     counts_as_invalid = False
 
 
+class ContextLengthExceeded(BadRequest):
+    """The messages are longer than what the model can read. Nothing was sent, and nothing was charged. Shorten them, or
+    use a model with a longer context."""
+
+    code = "context_length_exceeded"
+
+    def __init__(self, context_tokens: int, sent_tokens: int, *, param: str = "messages") -> None:
+        super().__init__(
+            f"This model's maximum context length is {context_tokens} tokens. However, your messages resulted in "
+            f"{sent_tokens} tokens. Please reduce the length of the messages. Nothing was sent, and nothing charged.",
+            param=param,
+        )
+
+
+class PromptTooLong(BadRequest):
+    """The same in Messages, in the words by which agents notice that they have to make a conversation shorter. Nothing
+    was sent, and nothing was charged."""
+
+    code = "context_length_exceeded"
+
+    def __init__(self, context_tokens: int, sent_tokens: int) -> None:
+        super().__init__(
+            f"prompt is too long: {sent_tokens} tokens > {context_tokens} maximum. Nothing was sent, and nothing "
+            f"charged.",
+            param="messages",
+        )
+
+
 class AnswerWouldBeTooLarge(BadRequest):
     """The answer could be larger than 64 MB, more than is passed on in one piece. Nothing was sent, and nothing was
     charged. Ask for fewer choices (n), fewer tokens (max_tokens) or fewer top_logprobs, or stream the answer."""
@@ -139,6 +181,21 @@ class AnswerTooLarge(BadRequest):
     code = "answer_too_large"
     should_retry = False
     counts_as_invalid = False
+
+
+class InputAboveMaxCharge(BadRequest):
+    """What was sent costs more than the header x-max-charge-usd allows: without any answer, or with one that cannot be
+    made to cost less, such as an image. Nothing was sent on or charged. Send less, ask for less, or allow more."""
+
+    code = "input_above_max_charge"
+    should_retry = False
+    counts_as_invalid = False
+
+    def __init__(self, costs: str, most_usd: str) -> None:
+        super().__init__(
+            f"{costs}, and x-max-charge-usd allows {most_usd} USD. Nothing was charged. Ask for less, or allow more.",
+            param="x-max-charge-usd",
+        )
 
 
 class ProviderRejected(BadRequest):
@@ -168,6 +225,12 @@ class KeyMissing(Unauthorized):
     code = "missing_api_key"
 
 
+class KeysDiffer(Unauthorized):
+    """Two different API keys were given, in the headers x-api-key and Authorization. Send one of them."""
+
+    code = "different_api_keys"
+
+
 class KeyUnknown(Unauthorized):
     """This API key is not known. Check that the whole key was copied, or create one in the console."""
 
@@ -182,6 +245,13 @@ class KeyExpired(Unauthorized):
     """This API key expired. Create a new one in the console."""
 
     code = "expired_api_key"
+
+
+class KeyPaused(Unauthorized):
+    """This API key is paused. Nothing was charged. Stop sending; whoever has the account can resume the key in the
+    console, on the page of its keys."""
+
+    code = "paused_api_key"
 
 
 class Forbidden(GatewayError):
@@ -257,9 +327,16 @@ class NotFound(GatewayError):
 
 
 class EndpointNotFound(NotFound):
-    """No such endpoint. Check the base address: it ends in /v1 for most SDKs, without a trailing slash."""
+    """There is no such endpoint here. The message names what is there instead."""
 
     code = "endpoint_not_found"
+
+
+class ResponsesNotStored(NotFound):
+    """Responses are not stored here: there is none to fetch, list, cancel, compact or delete. Keep what POST
+    /v1/responses answers, and send the whole conversation as its input."""
+
+    code = "responses_not_stored"
 
 
 class AddressUnknown(NotFound):
@@ -280,6 +357,14 @@ class ModelNotFound(NotFound):
         )
 
 
+class CallNotFound(NotFound):
+    """This key has made no call with that id that was held for. Calls that were refused before that have no receipt;
+    those of another key are shown to that key alone."""
+
+    code = "call_not_found"
+    counts_as_invalid = False
+
+
 class MethodNotAllowed(GatewayError):
     """This endpoint does not take that method. Sending the same request again will not help."""
 
@@ -295,6 +380,46 @@ class MethodNotAllowed(GatewayError):
             f"correct the method."
         )
         self.allowed = allowed
+
+
+class MadeBefore(GatewayError):
+    """This call was made before. It is not made again."""
+
+    status = 409
+    type = "idempotency_error"
+    code = "made_before"
+    # SDKs would send every 409 again.
+    should_retry = False
+
+    def __init__(self, receipt: Mapping[str, object] | None = None) -> None:
+        """`receipt`: of the call that was made before, where this caller may know of it."""
+        super().__init__()
+        self.receipt = receipt
+
+
+class CallStillRunning(MadeBefore):
+    """This call was made before and is still running. It is not made a second time, and this one costs nothing. Its
+    answer goes to whoever made it first; GET /v2/calls/{id} tells what became of it."""
+
+    code = "call_running"
+
+
+class CallRepeated(MadeBefore):
+    """This call was made before, within 24 hours, and was charged. It is not made again, and this one costs nothing.
+    Its answer is not kept. To have it made again, send it with another Idempotency-Key."""
+
+    code = "call_repeated"
+
+
+class IdempotencyKeyReused(GatewayError):
+    """This Idempotency-Key was sent within 24 hours with another body, or to another endpoint, and that call runs or
+    was charged. Nothing was charged now. Use a new key for each call, and the same one only to send it again."""
+
+    status = 422
+    type = "idempotency_error"
+    code = "idempotency_key_reused"
+    should_retry = False
+    counts_as_invalid = True
 
 
 class BodyTooLarge(GatewayError):

@@ -15,13 +15,14 @@ from datetime import datetime
 import msgspec
 
 from tollkeeper.core.client_ip import Ip, Network, is_in
-from tollkeeper.core.errors import AccountDisabled, KeyExpired, KeyNotForThisNetwork, KeyRevoked
+from tollkeeper.core.errors import AccountDisabled, KeyExpired, KeyNotForThisNetwork, KeyPaused, KeyRevoked
 
 BASE_62 = string.digits + string.ascii_letters
 CHANCE_LENGTH = 48
 NAME_LENGTH_MOST = 64
 
 _FORM = re.compile(rf"sk-[0-9A-Za-z]{{{1 + CHANCE_LENGTH}}}")
+_IN_WORDS = re.compile(_FORM.pattern.encode())
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -38,16 +39,22 @@ class KeyRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     only_networks: tuple[Network, ...] | None = None
     # Whether its account has ever had quota that was neither poured nor given as a gift.
     has_paid: bool = True
+    paused: bool = False
 
 
 class Peppers(msgspec.Struct, frozen=True):
-    """The secrets under which keys are digested, by version. New keys use the newest."""
+    """The secrets under which keys are digested, by version. New keys use the chosen one: the oldest, unless somebody
+    said that all nodes know a newer one by now."""
 
     by_version: Mapping[int, bytes]
+    chosen: int = 0
 
     @property
-    def newest(self) -> int:
-        return max(self.by_version)
+    def in_use(self) -> int:
+        return self.chosen or min(self.by_version)
+
+    def older_than(self, version: int) -> list[int]:
+        return [each for each in self.by_version if each < version]
 
     def digest(self, key: str, version: int) -> bytes:
         return hmac.digest(self.by_version[version], key.encode(), "sha256")
@@ -62,6 +69,15 @@ def mint(cell: str, choose: Callable[[str], str]) -> str:
     return f"sk-{cell}" + "".join(choose(BASE_62) for _ in range(CHANCE_LENGTH))
 
 
+def derive(cell: str, seed: bytes) -> str:
+    """The key that follows from a secret of at least 64 bytes: so many that every character is as likely."""
+    number, found = int.from_bytes(seed), ""
+    for _ in range(CHANCE_LENGTH):
+        number, digit = divmod(number, len(BASE_62))
+        found += BASE_62[digit]
+    return f"sk-{cell}{found}"
+
+
 def has_key_form(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
@@ -71,12 +87,20 @@ def hint(key: str) -> str:
     return f"{key[:4]}…{key[-4:]}"
 
 
+def without_keys(told: bytes) -> bytes:
+    """The same words, with the hint of a key in the place of each: what is told to a caller may end in the caller's
+    log."""
+    return _IN_WORDS.sub(lambda found: hint(found[0].decode()).encode(), told)
+
+
 def require_usable(record: KeyRecord, now: datetime, client: Ip | None) -> None:
     """Raise the reason why a key that exists may not be used at `now`, by that client."""
     if record.revoked:
         raise KeyRevoked
     if record.expires_at is not None and record.expires_at <= now:
         raise KeyExpired
+    if record.paused:
+        raise KeyPaused
     if record.account_disabled:
         raise AccountDisabled
     if record.only_networks is not None and (client is None or not is_in(client, record.only_networks)):

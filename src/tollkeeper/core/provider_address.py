@@ -14,11 +14,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from enum import IntEnum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+from tollkeeper.core.client_ip import Ip, Network
 
 # Services that tell a machine's own credentials to whoever asks from it, and addresses of no single host.
 NEVER: Final[tuple[Network, ...]] = tuple(
@@ -72,7 +71,7 @@ def host_refusal(scheme: str, host: str, *, private_allowed: bool) -> str | None
 
 
 def address_refusal(text: str, *, private_allowed: bool) -> str | None:
-    """Likewise, of an address that a name was found to stand for."""
+    """Why a provider at this address, which a name was found to stand for, is not called."""
     return _words(text, reach_of(ip_address(text)), private_allowed=private_allowed)
 
 
@@ -87,7 +86,7 @@ def reach_of_host(host: str) -> Reach:
     return Reach.PRIVATE if "." not in plain or plain.endswith(PRIVATE_ENDINGS) else Reach.PUBLIC
 
 
-def reach_of(address: Address) -> Reach:
+def reach_of(address: Ip) -> Reach:
     return max(map(_reach, (address, *carried(address))))
 
 
@@ -98,7 +97,7 @@ def is_canonical(host: str) -> bool:
     return address is None or ":" in plain or str(address) == plain
 
 
-def _reach(address: Address) -> Reach:
+def _reach(address: Ip) -> Reach:
     if any(address in network for network in NEVER if network.version == address.version):
         return Reach.NEVER
     # An IPv6 address that carries another is judged by that one.
@@ -108,7 +107,7 @@ def _reach(address: Address) -> Reach:
     return Reach.PRIVATE if private or not address.is_global else Reach.PUBLIC
 
 
-def carried(address: Address) -> Iterator[IPv4Address]:
+def carried(address: Ip) -> Iterator[IPv4Address]:
     """The IPv4 addresses within an IPv6 address."""
     if isinstance(address, IPv4Address):
         return
@@ -123,7 +122,7 @@ def carried(address: Address) -> Iterator[IPv4Address]:
         yield IPv4Address(int(address) & 0xFFFF_FFFF)
 
 
-def _address(host: str) -> Address | None:
+def _address(host: str) -> Ip | None:
     try:
         return ip_address(host)
     except ValueError:

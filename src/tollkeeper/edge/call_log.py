@@ -7,12 +7,12 @@ import asyncio
 import logging
 import os
 import select
-import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
 import msgspec
+
+from tollkeeper.steady import in_a_thread_of_its_own
 
 FLUSH_AFTER_SECONDS = 0.1
 CLOSE_SECONDS = 2.0
@@ -37,6 +37,22 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     # When its rate limits let it pass, by their clock: Unix microseconds.
     admitted_at: int | None = None
     code: str | None = None
+    # Of calls that are relayed. The model is the catalog's; the provider account, the one that was asked last.
+    model: str | None = None
+    provider_account: str | None = None
+    attempts: int | None = None
+    # How it ended and what it came to, once it is settled: a call that is cut is settled after its line is written.
+    ending: str | None = None
+    input_units: int | None = None
+    cached_units: int | None = None
+    output_units: int | None = None
+    charged_usd: float | None = None
+    # What it cost us.
+    cost_usd: float | None = None
+    # Of an answer that goes out in pieces.
+    first_byte_milliseconds: float | None = None
+    # Our own part of the whole, without the wait for the body and the provider's part.
+    own_milliseconds: float | None = None
 
 
 class CallLog:
@@ -46,6 +62,7 @@ class CallLog:
         self._lines: list[bytes] = []
         self._buffered_bytes = 0
         self._dropped = 0
+        self._dropped_before = 0
         self._flushing: asyncio.Task[None] | None = None
 
     def write(self, line: CallLine) -> None:
@@ -57,6 +74,11 @@ class CallLog:
         self._buffered_bytes += len(encoded)
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush_soon())
+
+    @property
+    def dropped_lines(self) -> int:
+        """Since the process began."""
+        return self._dropped_before + self._dropped
 
     async def close(self) -> None:
         """Write what is left; a reader that does not read is not waited for."""
@@ -72,7 +94,7 @@ class CallLog:
             await asyncio.sleep(FLUSH_AFTER_SECONDS)
             lines = self._take()
             try:
-                await _in_a_thread_of_its_own(partial(_write_lines, self._descriptor, lines))
+                await in_a_thread_of_its_own(partial(_write_lines, self._descriptor, lines))
             except OSError:
                 self._dropped += len(lines)
         finally:
@@ -81,6 +103,7 @@ class CallLog:
     def _take(self) -> list[bytes]:
         if self._dropped:
             self._lines.append(b'{"dropped_lines":%d}' % self._dropped)
+        self._dropped_before += self._dropped
         lines, self._lines, self._buffered_bytes, self._dropped = self._lines, [], 0, 0
         return lines
 
@@ -110,20 +133,3 @@ def _write_whole(descriptor: int, text: bytes) -> None:
     view = memoryview(text)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _in_a_thread_of_its_own(work: Callable[[], None]) -> "asyncio.Future[None]":
-    """A daemon thread: one that hangs in a write does not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def run() -> None:
-        try:
-            work()
-        except OSError as problem:
-            loop.call_soon_threadsafe(done.set_exception, problem)
-        else:
-            loop.call_soon_threadsafe(done.set_result, None)
-
-    threading.Thread(target=run, daemon=True).start()
-    return done

@@ -5,7 +5,9 @@ Rules of this file
    and must not keep them from what is theirs. Bans by operators and for peak time hold for everybody.
 2. Whether a key is good is answered from memory where that is possible. Only so many keys a second are looked up for a
    banned client, and for all of them, whatever they send.
-3. What a browser was made to send without a key by a page of somebody else's costs nothing and is not counted. Whatever
+3. Whoever has a good key and asks for an endpoint that is not there has a wrong address in a program's settings. It is
+   not counted.
+4. What a browser was made to send without a key by a page of somebody else's costs nothing and is not counted. Whatever
    came with a key is.
 """
 
@@ -18,15 +20,17 @@ from tollkeeper.core.client_ip import Ip, Network, client_ip, is_in, read_ip, wr
 from tollkeeper.core.errors import (
     BadRequest,
     BodyTooLarge,
+    EndpointNotFound,
     GatewayError,
     IpBanned,
     KeyMissing,
     MethodNotAllowed,
     NotFound,
+    ResponsesNotStored,
     Unavailable,
 )
 from tollkeeper.core.keys import has_key_form
-from tollkeeper.edge.exchange import Exchange
+from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.ports import Ban, Bans, Clock, InvalidCalls, Keys
 from tollkeeper.relay.admit import SCHEME, admit
 
@@ -45,6 +49,8 @@ KEY_HEADERS = (AUTHORIZATION, b"x-api-key", b"api-key", b"x-goog-api-key")
 OWN_SITE = frozenset({b"same-origin", b"none"})
 # Refusals for which no key was looked at.
 WITHOUT_KEY = (BadRequest, BodyTooLarge, KeyMissing, MethodNotAllowed, NotFound)
+# Refusals of whoever asks for what is not there.
+WRONG_PATH = (EndpointNotFound, ResponsesNotStored)
 INVALID_CALLS = "invalid_calls"
 
 log = logging.getLogger(__name__)
@@ -89,7 +95,7 @@ class Guard:
 
     async def let_pass(self, exchange: Exchange, keys: Keys, clock: Clock) -> None:
         """Raise IpBanned where a banned client has no good key in its header."""
-        authorization = (exchange.header_lines(AUTHORIZATION) or (b"",))[0].decode("latin-1")
+        authorization = _credentials(exchange)
         key = authorization.removeprefix(SCHEME)
         if key == authorization or not has_key_form(key):
             raise refusal_of(exchange)
@@ -126,8 +132,21 @@ class Guard:
         what a page has them load."""
         if not (refusal.counts_as_invalid and exchange.ip) or exchange.ban is not None:
             return
+        if isinstance(refusal, WRONG_PATH) and exchange.caller is not None:
+            return
         if not (isinstance(refusal, WITHOUT_KEY) and has_no_key(exchange) and is_from_elsewhere(exchange)):
             self._invalid_calls.note(exchange.ip, refusal.code)
+
+
+def _credentials(exchange: Exchange) -> str:
+    """Where a key may stand in two headers, and the other is given alone, that."""
+    lines = exchange.header_lines(AUTHORIZATION)
+    if exchange.key_header is not None and exchange.header_lines(exchange.key_header):
+        try:
+            return exchange.authorization or ""
+        except GatewayError:
+            raise refusal_of(exchange) from None
+    return (lines or (b"",))[0].decode("latin-1")
 
 
 def has_no_key(exchange: Exchange) -> bool:

@@ -6,39 +6,38 @@ Rules of this file
 3. No cache may keep a page beyond the next change of a price.
 """
 
-import base64
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
 
 import msgspec
 
-from tollkeeper.core.price_book import Announced, PriceBook, PricedModel, tags
-from tollkeeper.core.receipt import multiplier
-from tollkeeper.ports.prices import PriceList
+from tollkeeper.core.catalog.price_book import Announced, PriceBook, PricedModel, tags
+from tollkeeper.core.money.amounts import quota_text
+from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
+from tollkeeper.core.money.price_words import multiplier, parts_in_words
+from tollkeeper.core.money.prices import Price
+from tollkeeper.edge.documents import Document, document
+from tollkeeper.ports.catalog.prices import PriceList
 
 NEWS_MOST = 100
+TYPES = {
+    "html": b"text/html; charset=utf-8",
+    "json": b"application/feed+json; charset=utf-8",
+    "atom": b"application/atom+xml; charset=utf-8",
+}
 # A forced change is in force five seconds after it was entered, and for two of them a node may not know of it.
 KEPT_SECONDS_MOST = 3
-STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:.5rem 0}td,th{border:1px solid #999;padding:.2rem .6rem;text-align:left}"
-)
 INTRODUCTION = (
     "<p>1 USD is 500,000 quota tokens. A call consumes group × model × (input + output × completion); cached input "
     "counts by its own multiplier. A call keeps the price at which it began. Times are UTC. Changes are announced "
     'here, as <a href="/prices.atom">Atom</a> and as <a href="/prices.json">JSON</a>.</p>'
 )
-_STYLE_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+IN_PARTS = (
+    "<p>Where a model has more figures than these: tokens that are written to a cache, and those of images and sound, "
+    "count by their own multipliers, in place of 1 or of completion. Multipliers above a length of input stand in for "
+    "those of the price, for the whole call. What each call and each use of a tool costs is added, times the group.</p>"
 )
-
-
-class Document(msgspec.Struct, frozen=True):
-    body: bytes
-    etag: str
 
 
 class Pages(msgspec.Struct, frozen=True):
@@ -72,10 +71,7 @@ class PricePages:
             "json": as_json,
             "atom": as_atom,
         }
-        bodies = {form: make(book, now, self._owner) for form, make in made.items()}
-        documents = {
-            form: Document(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"') for form, body in bodies.items()
-        }
+        documents = {form: document(make(book, now, self._owner), TYPES[form]) for form, make in made.items()}
         return Pages(book, documents, book.next_change(now))
 
 
@@ -83,19 +79,23 @@ def as_html(book: PriceBook, now: datetime, owner: str) -> bytes:
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
-        f"<title>Prices of {escape(owner)}</title><style>{STYLE}</style>",
+        '<meta name="color-scheme" content="light dark"><link rel="stylesheet" href="/pages.css">',
+        f'<title>Prices of {escape(owner)}</title><link rel="icon" href="/favicon.ico" type="image/svg+xml">',
         '<link rel="alternate" type="application/atom+xml" href="/prices.atom">',
-        '<link rel="alternate" type="application/feed+json" href="/prices.json"></head><body>',
+        '<link rel="alternate" type="application/feed+json" href="/prices.json"></head><body><main>',
         f"<h1>Prices of {escape(owner)}</h1>",
         INTRODUCTION,
     ]
     if book.group != 1_000_000:
         parts.append(f"<p>The group multiplier is {multiplier(book.group)}; the prices in USD include it.</p>")
+    if any(row.price.parts for model in book.models for row in model.rows):
+        parts.append(IN_PARTS)
     for model in book.models:
-        parts.append(f"<h2>{escape(model.id)}</h2>")
+        parts.append(f'<section class="card"><h2>{escape(model.id)}</h2>')
         for title, rows in _sections(model, now):
             parts += [f"<h3>{title}</h3>", *_table(model, rows, book.group)] if rows else []
-    return "".join([*parts, "</body></html>\n"]).encode()
+        parts.append("</section>")
+    return "".join([*parts, "</main></body></html>\n"]).encode()
 
 
 def _sections(model: PricedModel, now: datetime) -> Iterator[tuple[str, list[Announced]]]:
@@ -105,20 +105,25 @@ def _sections(model: PricedModel, now: datetime) -> Iterator[tuple[str, list[Ann
 
 
 def _table(model: PricedModel, rows: Iterable[Announced], group: int) -> Iterator[str]:
-    yield "<table><tr><th>from</th><th>announced</th><th>multipliers</th><th>USD</th></tr>"
+    yield '<div class="scroll" tabindex="0"><table>'
+    yield "<tr><th>from</th><th>announced</th><th>USD</th><th>multipliers</th></tr>"
     for row in rows:
-        usd = "<br>".join(f"{tag.usd} for a {tag.what}" for tag in tags(model.kind, row.price, group))
+        name = f"{escape(row.price.variant)}: " if row.price.variant else ""
+        usd = name + "<br>".join(f"{tag.usd} for {tag.each}" for tag in tags(model.kind, row.price, group))
         withdrawn = f"<br>withdrawn {_moment(row.withdrawn_at)}" if row.withdrawn_at else ""
-        cells = (_moment(row.price.effective_from) + withdrawn, _moment(row.announced_at), _multipliers(row), usd)
+        cells = (
+            _moment(row.price.effective_from) + withdrawn,
+            _moment(row.announced_at),
+            usd,
+            escape(_book_figures(row.price)),
+        )
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-    yield "</table>"
+    yield "</table></div>"
 
 
-def _multipliers(row: Announced) -> str:
-    price = row.price
-    name = f"{escape(price.variant)}: " if price.variant else ""
-    figures = f"model {multiplier(price.model)}, completion {multiplier(price.completion)}"
-    return f"{name}{figures}, cached {multiplier(price.cached)}"
+def _book_figures(price: Price) -> str:
+    plain = f"model {multiplier(price.model)}, completion {multiplier(price.completion)}"
+    return f"{plain}, cached {multiplier(price.cached)}{parts_in_words(price.parts)}"
 
 
 def as_json(book: PriceBook, now: datetime, owner: str) -> bytes:
@@ -165,7 +170,28 @@ def _figures(model: PricedModel, row: Announced, group: int) -> dict[str, object
         "completion_multiplier": multiplier(price.completion),
         "cached_multiplier": multiplier(price.cached),
         "usd": {tag.what: tag.usd for tag in tags(model.kind, price, group)},
+        **({"parts": _parts(price.parts)} if price.parts else {}),
     }
+
+
+def _parts(parts: PriceParts) -> dict[str, object]:
+    """The parts that are set: multipliers of the input's price, and quota tokens, before the group's multiplier."""
+    found: dict[str, object] = {
+        f"{part}_multiplier": multiplier(own) for part in Part if (own := getattr(parts, part)) is not None
+    }
+    if parts.per_call:
+        found["quota_tokens_per_call"] = quota_text(parts.per_call)
+    if parts.tools:
+        found["quota_tokens_per_use"] = {tool: quota_text(amount) for tool, amount in parts.tools.items()}
+    if parts.tiers:
+        found["tiers"] = [_tier(tier) for tier in parts.tiers]
+    return found
+
+
+def _tier(tier: PriceTier) -> dict[str, object]:
+    named = {"model": tier.model, "completion": tier.completion, "cached": tier.cached}
+    figures = {f"{name}_multiplier": multiplier(own) for name, own in named.items() if own is not None}
+    return {"above_input_tokens": tier.above_tokens, **figures}
 
 
 def as_atom(book: PriceBook, _: datetime, owner: str) -> bytes:
@@ -205,11 +231,8 @@ def _headline(model: PricedModel, row: Announced) -> str:
 
 def _sentence(model: PricedModel, row: Announced, group: int) -> str:
     price = row.price
-    usd = ", ".join(f"{tag.usd} USD for a {tag.what}" for tag in tags(model.kind, price, group))
-    return (
-        f"{_headline(model, row)}. Multipliers: model {multiplier(price.model)}, completion "
-        f"{multiplier(price.completion)}, cached {multiplier(price.cached)}. That is {usd}."
-    )
+    usd = ", ".join(f"{tag.usd} USD for {tag.each}" for tag in tags(model.kind, price, group))
+    return f"{_headline(model, row)}. It costs {usd}. Multipliers: {_book_figures(price)}."
 
 
 def _moment(at: datetime) -> str:

@@ -1,12 +1,11 @@
-"""Turn HTTP exchanges into calls, and their replies or refusals back into HTTP.
-
-This is the only file that knows ASGI's messages.
-"""
+"""Turn HTTP exchanges into calls, and send their replies: the application that the server calls."""
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -17,47 +16,57 @@ from tollkeeper.core.errors import (
     GatewayError,
     InternalFailure,
     IpBanned,
-    MalformedHeader,
-    MethodNotAllowed,
     Unavailable,
 )
-from tollkeeper.edge import shapes
-from tollkeeper.edge.body import hear_out
-from tollkeeper.edge.call_log import CallLine, CallLog, time_for_log
+from tollkeeper.edge import refusals, shapes
+from tollkeeper.edge.call_line import OTHER, ended_call, line_of
+from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.exchange import JSON, BrokenOff, Exchange, Header, Receive, Reply, Scope, Send, Sent
-from tollkeeper.edge.guard import Guard, refusal_of
-from tollkeeper.edge.routes import CURRENT, DEPRECATED, RouteTable, Style
-from tollkeeper.edge.strict import check_framing, host_of
-from tollkeeper.steady import survive, without_content
+from tollkeeper.edge.guard import WRONG_PATH, Guard, refusal_of
+from tollkeeper.edge.http import asgi
+from tollkeeper.edge.http.body import drain
+from tollkeeper.edge.http.exchange import Before, BrokenOff, Exchange, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.http.strict import check_framing, host_of
+from tollkeeper.edge.refusals import CURRENT, FORM_PAGE, Style
+from tollkeeper.edge.routes import RouteTable
+from tollkeeper.relay.admit import admit
+from tollkeeper.steady import run_and_log, without_content
 
 log = logging.getLogger(__name__)
 
 HEALTH_PATHS = frozenset({"/livez", "/readyz"})
-OTHER = "other"
+# How long a call that is cut waits until it can be known again: a retry may come at once.
+NOTED_WITHIN_SECONDS = 2.0
 FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
+# What browsers call from the pages of others.
+PREFLIGHTED = ("/v1/", "/v2/", "/dashboard/")
 PREFLIGHT = Reply(
     b"",
     204,
     (
         (b"access-control-allow-origin", b"*"),
         (b"access-control-allow-methods", b"GET, POST, OPTIONS"),
-        # "*" does not cover Authorization, which must be named.
-        (b"access-control-allow-headers", b"authorization, *"),
+        # "*" does not cover Authorization, which must be named; nor, in older browsers, anything.
+        (b"access-control-allow-headers", b"authorization, idempotency-key, x-max-charge-usd, *"),
         (b"access-control-max-age", b"86400"),
     ),
 )
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+# Of a store that answers.
+OK = "ok"
+
+
+class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
     """What /readyz tells: whether this process can serve calls, and why not."""
 
     ready: bool
     database: str
     ledger: str
+    node: str
     redis: str
+    providers: str
 
 
 class Readiness(msgspec.Struct, frozen=True):
@@ -75,7 +84,7 @@ class Gateway:
         routes: RouteTable,
         book: AddressBook,
         call_log: CallLog,
-        health: Callable[[], Health],
+        health: Callable[[], HealthReport],
         guard: Guard,
     ) -> None:
         self._services = services
@@ -84,7 +93,6 @@ class Gateway:
         self._call_log = call_log
         self._health = health
         self._guard = guard
-        self._early: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, self._services.relay.clock.unix_milliseconds())
@@ -94,6 +102,11 @@ class Gateway:
         reply = await self._reply(exchange)
         if exchange.claim():
             await self._answer(exchange, reply)
+        elif exchange.early_answer is not None:
+            # The server takes an exchange that ends before its answer has begun for one that failed.
+            await exchange.early_answer
+        if self._services.on_ended is not None and exchange.line is not None:
+            self._services.on_ended(ended_call(exchange, exchange.line))
         if isinstance(reply, Sent) and reply.broken_off:
             raise BrokenOff
 
@@ -101,11 +114,14 @@ class Gateway:
         """Send a reply that has not gone yet, and write the call's line."""
         if isinstance(reply, Reply):
             if reply.status >= 400 and exchange.code != IpBanned.code:
-                await hear_out(exchange)
+                await drain(exchange)
             await _send(exchange, reply)
         # What is no route of ours may be anything, words and keys included.
-        path = exchange.path if self._routes.has(exchange.path) else OTHER
-        self._call_log.write(_line(exchange, reply, path))
+        path = self._routes.name(exchange.path) or OTHER
+        seconds = time.perf_counter() - exchange.begun
+        self._services.relay.figures.answered(path, exchange.code, seconds, exchange.first_byte_seconds)
+        exchange.line = line_of(exchange, reply, path, seconds)
+        self._call_log.write(exchange.line)
 
     async def _reply(self, exchange: Exchange) -> Reply | Sent:
         style = CURRENT
@@ -113,33 +129,47 @@ class Gateway:
             self._guard.recognise(exchange)
             check_framing(exchange)
             exchange.address = address = self._address(exchange)
-            style = self._routes.style(address, exchange.path)
-            if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(("/v1/", "/v2/")):
+            style = refusals.style_of(self._routes.style(address, exchange.path), exchange)
+            exchange.key_header, exchange.id_names = style.key_header, style.id_names
+            if exchange.method == "OPTIONS" and f"{exchange.path}/".startswith(PREFLIGHTED):
                 return PREFLIGHT
             if exchange.ban is not None:
                 await self._pass_ban(exchange, style)
             route = self._routes.find(address, exchange.path, exchange.method)
-            exchange.refuse_early = lambda refusal: self._refuse_early(exchange, style, refusal)
+            exchange.answer_now = partial(self._answer_now, exchange, style)
             reply = await route.endpoint(exchange, self._services)
             if isinstance(reply, Sent):
                 return reply
             return msgspec.structs.replace(reply, headers=reply.headers + style.headers)
         except GatewayError as problem:
+            if isinstance(problem, WRONG_PATH):
+                await self._recognise_key(exchange)
             # Who is banned is told that, and not whether a key is known.
             refusal = refusal_of(exchange) if _is_banned(exchange, problem) else problem
             await self._count(exchange, refusal)
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
-        return _refused(exchange, style, _untied(refusal))
+        return self._refused(_untied(refusal), exchange, style)
+
+    def _refused(self, refusal: GatewayError, exchange: Exchange, style: Style) -> Reply:
+        page = self._services.pages.refused(refusal, exchange) if style is FORM_PAGE else None
+        return refusals.as_reply(refusal, exchange, style, page)
 
     async def _pass_ban(self, exchange: Exchange, style: Style) -> None:
-        """Raise IpBanned, unless a good key may come: in the header, or in the body where the older endpoint has it."""
+        """Raise IpBanned, unless a good key may come: in the header, or in the body where it is looked for there."""
         relay = self._services.relay
-        if style is DEPRECATED and exchange.method == "POST":
+        if style.key_in_body and exchange.method == "POST":
             self._guard.take_lookup(exchange)
         else:
             await self._guard.let_pass(exchange, relay.keys, relay.clock)
+
+    async def _recognise_key(self, exchange: Exchange) -> None:
+        """Whoever has a good key has only mistaken the address: that counts as a call, and not toward a ban."""
+        relay = self._services.relay
+        if exchange.caller is None and exchange.ban is None:
+            with contextlib.suppress(GatewayError):
+                exchange.called_by(await admit(exchange.authorization, exchange.client, relay.keys, relay.clock))
 
     async def _count(self, exchange: Exchange, refusal: GatewayError) -> None:
         """What was wrong with a call counts against its IP, and as a call of its key like any other."""
@@ -152,14 +182,19 @@ class Gateway:
             shelf = await relay.catalog.shelf()
             await relay.gate.count(exchange, caller, shelf.rates_of(caller))
 
-        await survive("counting of a call", take_place)
+        await run_and_log("counting of a call", take_place)
 
-    def _refuse_early(self, exchange: Exchange, style: Style, refusal: GatewayError) -> None:
-        if not exchange.claim():
-            return
-        answering = asyncio.ensure_future(self._answer(exchange, _refused(exchange, style, refusal)))
-        self._early.add(answering)
-        answering.add_done_callback(self._early.discard)
+    def _answer_now(self, exchange: Exchange, style: Style, refusal: GatewayError, before: Before | None) -> None:
+        if exchange.claim():
+            refused = self._refused(refusal, exchange, style)
+            exchange.early_answer = asyncio.ensure_future(self._answer_early(exchange, refused, before))
+
+    async def _answer_early(self, exchange: Exchange, refused: Reply, before: Before | None) -> None:
+        if before is not None:
+            # It goes on behind the answer where it takes longer.
+            noting = asyncio.ensure_future(run_and_log("noting of a call that is cut", before))
+            await asyncio.wait({noting}, timeout=NOTED_WITHIN_SECONDS)
+        await self._answer(exchange, refused)
 
     def _address(self, exchange: Exchange) -> Address:
         address = self._book.find(host_of(exchange))
@@ -178,44 +213,21 @@ class Gateway:
 async def _send(exchange: Exchange, reply: Reply) -> None:
     headers = [
         *reply.headers,
-        (b"x-request-id", exchange.id_text.encode()),
+        *exchange.id_headers(),
         *exchange.limit_headers(),
         (b"cache-control", reply.caching),
     ]
     # A length beside 304 would be that of the body which the client has already.
     if reply.status != 304:
         headers.append((b"content-length", str(len(reply.body)).encode()))
-    await exchange.send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await exchange.send({"type": "http.response.body", "body": reply.body, "more_body": False})
+    await exchange.send(asgi.response_start(reply.status, headers))
+    await exchange.send(asgi.response_body(reply.body, last=True))
 
 
 def _untied(refusal: GatewayError) -> GatewayError:
     """Without the frames that it came through: a variable of one holds it, and with it the body that was refused."""
     refusal.__context__ = refusal.__cause__ = None
     return refusal.with_traceback(None)
-
-
-def _refused(exchange: Exchange, style: Style, refusal: GatewayError) -> Reply:
-    # Our own code, for the log: an instance may have the provider's, which can be a word of the caller's.
-    exchange.code = type(refusal).code
-    headers = (*JSON, *style.headers, *_refusal_headers(refusal))
-    return Reply(style.error(refusal), style.status(refusal), headers)
-
-
-def _refusal_headers(refusal: GatewayError) -> Iterator[Header]:
-    if refusal.retry_after_seconds is not None:
-        yield b"retry-after", str(refusal.retry_after_seconds).encode()
-    if refusal.should_retry is not None:
-        yield b"x-should-retry", str(refusal.should_retry).lower().encode()
-    if refusal.status == 401:
-        yield b"www-authenticate", b"Bearer"
-    if refusal.status == 524:
-        yield b"cf-error", b"524"
-    if isinstance(refusal, MalformedHeader):
-        # Where the next request begins is not certain any more.
-        yield b"connection", b"close"
-    if isinstance(refusal, MethodNotAllowed):
-        yield b"allow", ", ".join(refusal.allowed).encode()
 
 
 def _is_banned(exchange: Exchange, refusal: GatewayError) -> bool:
@@ -226,23 +238,3 @@ def _is_on_this_machine(exchange: Exchange) -> bool:
     """Whether somebody here asks for themselves, and no proxy for somebody else."""
     peer = read_ip(exchange.peer)
     return peer is not None and peer.is_loopback and not any(map(exchange.header_lines, FORWARDED))
-
-
-def _line(exchange: Exchange, reply: Reply | Sent, path: str) -> CallLine:
-    caller = exchange.caller
-    return CallLine(
-        time=time_for_log(exchange.unix_milliseconds),
-        request_id=exchange.id_text,
-        address=exchange.address,
-        method=exchange.method if exchange.method in METHODS else OTHER,
-        path=path,
-        status=reply.status,
-        milliseconds=round((time.perf_counter() - exchange.begun) * 1_000, 2),
-        sent_bytes=reply.body_bytes,
-        peer=exchange.peer,
-        ip=None if exchange.ip == exchange.peer else exchange.ip,
-        key_id=caller.key_id if caller else None,
-        account_id=caller.account_id if caller else None,
-        admitted_at=exchange.admitted_at_us,
-        code=exchange.code,
-    )

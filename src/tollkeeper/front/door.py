@@ -3,14 +3,18 @@
 Rules of this file
 1. A connection that sends nothing, or half a head, costs the gateway nothing, and ends after `head_seconds`.
 2. One IP (IPv6: its /64) has so many connections and no more. Trusted proxies are not counted.
-3. Answers are not read, only passed on. What is malformed after a request was passed on is answered by the gateway, in
-   its turn: bytes that are no request take its place.
+3. Answers are passed on as they come; only where each ends is followed. What is malformed after a request was passed
+   on is answered by the gateway, in its turn: bytes that are no request take its place.
+4. A front that is about to close says so to whoever asks for its readiness on a new connection, as balancers do. The
+   requests that it still takes are each the last of their connection: the gateway says so to the caller, and hangs up.
+5. When it has closed its port, it hangs up callers that are between requests, `KEPT_SECONDS` after their last answer:
+   who sends the next request at once is still served. A request of which a byte has arrived is served.
 """
 
 import asyncio
 import contextlib
-import json
 import logging
+import select
 import ssl
 from collections import Counter
 from collections.abc import Coroutine
@@ -19,65 +23,46 @@ from typing import cast
 import msgspec
 
 from tollkeeper.core.client_ip import Network, is_in, read_ip, written
+from tollkeeper.front.answers import AnswerFraming
 from tollkeeper.front.framing import Framing
+from tollkeeper.front.refusals import LEAVING, MALFORMED, NO_GATEWAY, SLOW_HEAD
 
 NO_REQUEST = b"\0\r\n\r\n"
+READINESS = b"GET /readyz "
 BACKLOG = 4096
+# Callers far away need so long for the next request, at most.
+KEPT_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 0.05
 
 log = logging.getLogger(__name__)
 
 
-class Limits(msgspec.Struct, frozen=True):
+class DoorLimits(msgspec.Struct, frozen=True):
     connections: int
     connections_per_ip: int
     head_seconds: float
     trusted: tuple[Network, ...] = ()
 
 
-class Gate(msgspec.Struct, frozen=True):
+class GatewayAddress(msgspec.Struct, frozen=True):
     """Where the gateway is."""
 
     host: str
     port: int
 
 
-def refusal(status: str, kind: str, code: str, message: str) -> bytes:
-    """An answer of the front's own, in the form of the gateway's."""
-    error = {"message": message, "type": kind, "param": None, "code": code}
-    body = json.dumps({"error": error}).encode()
-    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    return f"{head}cache-control: no-store\r\nconnection: close\r\n\r\n".encode() + body
-
-
-MALFORMED = refusal(
-    "400 Bad Request",
-    "invalid_request_error",
-    "malformed_request",
-    "The request is not well-formed HTTP/1.1, and the connection is closed. Nothing was charged. Correct it before "
-    "sending it again.",
-)
-SLOW_HEAD = refusal(
-    "408 Request Timeout",
-    "invalid_request_error",
-    "slow_head",
-    "The head of the request did not arrive in time. Nothing was charged. Check the connection, then send it again.",
-)
-NO_GATEWAY = refusal(
-    "503 Service Unavailable",
-    "server_error",
-    "unavailable",
-    "The service is unavailable for a moment. Nothing was charged. Try again shortly.",
-)
-
-
 class Door:
     """Listens for callers."""
 
-    def __init__(self, gate: Gate, limits: Limits) -> None:
+    def __init__(self, gate: GatewayAddress, limits: DoorLimits) -> None:
         self.gate = gate
         self.limits = limits
+        # It closes soon; calls are still taken.
+        self.is_leaving = False
+        # It has closed; calls under way are waited for.
+        self.is_draining = False
         self._by_ip: Counter[str] = Counter()
-        self._taken = 0
+        self._callers: set[Caller] = set()
         self._emptied = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -92,28 +77,35 @@ class Door:
             lambda: Caller(self), host, port, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=handshake
         )
 
-    def enter(self, peer: str) -> str | None:
+    def enter(self, caller: "Caller", peer: str) -> str | None:
         """The name under which a connection is counted; None where there is no place for it."""
         ip = read_ip(peer)
         name = "" if ip is None or is_in(ip, self.limits.trusted) else written(ip)
-        is_full = self._taken >= self.limits.connections
+        is_full = len(self._callers) >= self.limits.connections
         if is_full or (name and self._by_ip[name] >= self.limits.connections_per_ip):
             return None
         self._by_ip[name] += 1
-        self._taken += 1
+        self._callers.add(caller)
         self._emptied.clear()
         return name
 
-    def leave(self, name: str) -> None:
+    def leave(self, caller: "Caller", name: str) -> None:
         self._by_ip[name] -= 1
-        self._taken -= 1
+        self._callers.discard(caller)
         if not self._by_ip[name]:
             del self._by_ip[name]
-        if not self._taken:
+        if not self._callers:
             self._emptied.set()
 
+    async def drain(self, seconds: float) -> None:
+        """Let callers go as soon as they have their answers; wait for that so long at most."""
+        self.is_leaving = self.is_draining = True
+        for caller in list(self._callers):
+            caller.retire()
+        await self.wait_until_empty(seconds)
+
     async def wait_until_empty(self, seconds: float) -> None:
-        if not self._taken:
+        if not self._callers:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -150,14 +142,18 @@ class Inward(Side):
     """The connection to the gateway."""
 
     def __init__(self, caller: "Caller") -> None:
-        self.other = caller
+        self.other = self._caller = caller
+        self._answers = AnswerFraming(caller.framing.asked)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.other is not None and self.other.transport is not None:
-            self.other.transport.write(data)
+        if self._caller.transport is not None:
+            self._caller.transport.write(data)
+        self._answers.feed(data)
+        if not self._caller.framing.asked:
+            self._caller.note_answered()
 
 
 class Caller(Side):
@@ -166,42 +162,69 @@ class Caller(Side):
     def __init__(self, door: Door) -> None:
         self._door = door
         self._name: str | None = None
-        self._framing = Framing(b"")
+        self.framing = Framing(b"")
         self._timer: asyncio.TimerHandle | None = None
         self._is_connecting = False
         self._waiting: list[bytes] = []
+        self._answered_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         peer: str = address[0] if address else ""
-        self._name = self._door.enter(peer)
+        self._name = self._door.enter(self, peer)
         if self._name is None:
             self.transport.abort()
             return
-        self._framing = Framing(f"X-Forwarded-For: {peer}\r\n".encode())
+        self.framing = Framing(f"X-Forwarded-For: {peer}\r\n".encode())
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
         if self._name is not None:
-            self._door.leave(self._name)
+            self._door.leave(self, self._name)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        was_broken = self._framing.is_broken
-        passed = self._framing.feed(data)
+        self.framing.next_is_last = self._door.is_leaving
+        was_broken = self.framing.is_broken
+        passed = self.framing.feed(data)
         if passed:
             self._unwatch()
             self._pass(passed)
-        if self._framing.is_broken and not was_broken:
+        if self.framing.is_broken and not was_broken:
             self._refuse()
-        elif self._framing.in_head and self._timer is None:
+        elif self.framing.in_head and self._timer is None:
             self._watch()
+        elif self._door.is_draining:
+            # It may have been answered before it was whole.
+            self.retire()
+
+    def note_answered(self) -> None:
+        """Every request so far has its answer."""
+        self._answered_at = asyncio.get_running_loop().time()
+        if self._door.is_draining:
+            self.retire()
+
+    def retire(self) -> None:
+        """Hang up, between requests. (Who has sent nothing yet has just come, and has its time for a head.)"""
+        if self.transport is None or not (self._is_connecting and self.framing.is_between):
+            return
+        loop = asyncio.get_running_loop()
+        kept_seconds = self._answered_at + KEPT_SECONDS - loop.time()
+        if kept_seconds > 0:
+            loop.call_later(kept_seconds, self.retire)
+        elif _has_arrived(self.transport):
+            loop.call_later(LOOK_AGAIN_SECONDS, self.retire)
+        else:
+            self.transport.close()
 
     def _pass(self, data: bytes) -> None:
         if self.other is not None and self.other.transport is not None:
             self.other.transport.write(data)
+            return
+        if self._door.is_leaving and not self._is_connecting and data.startswith(READINESS):
+            self._end(LEAVING)
             return
         self._waiting.append(data)
         if not self._is_connecting and self.transport is not None:
@@ -249,3 +272,10 @@ class Caller(Side):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _has_arrived(transport: asyncio.Transport) -> bool:
+    """Whether there is something to read that we were not told of yet."""
+    poll = select.poll()
+    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -5,15 +5,19 @@ Rules of this file
 2. One Host. At most one Content-Length, of digits; or one Transfer-Encoding, which is "chunked" alone; never both.
 3. A chunk: one to eight hexadecimal digits, without extensions; no trailers.
 4. Bytes are passed on unchanged, and a head only when it is whole; one header is added at its end.
-5. No IO here.
+5. Of a request that is to be the last, a second one says so, and the gateway ends the connection after its answer.
+   What comes behind it is let go: nobody would read it.
+6. No IO here.
 """
 
 import re
+from collections import deque
 from collections.abc import Callable
 
 HEAD_BYTES_MOST = 16 * 1024
 LENGTH_DIGITS_MOST = 15
 END = b"\r\n\r\n"
+HANG_UP = b"Connection: close\r\n"
 
 # A request line without fragment or backslash, then headers. Each class ends where the next begins, so time is linear.
 HEAD = re.compile(
@@ -35,13 +39,19 @@ class Malformed(Exception):
 class Framing:
     """Follows the requests of one connection, from head to body to head."""
 
-    __slots__ = ("_added", "_held", "_left", "_looked_at", "_stage", "is_broken")
+    __slots__ = ("_added", "_held", "_left", "_looked_at", "_next", "_stage", "asked", "is_broken", "next_is_last")
 
     def __init__(self, added: bytes) -> None:
         """`added`: a header line for the end of every head."""
         self.is_broken = False
+        # From now on: the first head that becomes whole is that of the last request.
+        self.next_is_last = False
+        # Requests passed on whose answers are not over (`AnswerFraming`), each by whether it is for a head alone.
+        self.asked: deque[bool] = deque()
         self._added = added
         self._stage: Stage = Framing._head
+        # After the body.
+        self._next: Stage = Framing._head
         # Bytes that cannot be judged before more come, and how many of them were looked at.
         self._held = b""
         self._looked_at = 0
@@ -51,6 +61,11 @@ class Framing:
     def in_head(self) -> bool:
         """Whether a head has begun and is not whole yet."""
         return self._stage is Framing._head and bool(self._held)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether every request is whole and answered, and no other has begun."""
+        return self._stage is Framing._head and not (self._held or self.asked or self.is_broken)
 
     def feed(self, data: bytes) -> bytes:
         """What may be passed on now. Once a rule is broken, nothing is."""
@@ -85,13 +100,16 @@ class Framing:
             return at
         self._looked_at = 0
         length = _body_bytes(head)
-        self._stage = Framing._chunk if length is None else Framing._body if length else Framing._head
+        if self.next_is_last:
+            self._next = Framing._nothing_more
+        self._stage = Framing._chunk if length is None else Framing._body if length else self._next
         self._left = length or 0
-        passed += (head[:-2], self._added, b"\r\n")
+        self.asked.append(head.startswith(b"HEAD "))
+        passed += (head[:-2], self._added, HANG_UP if self.next_is_last else b"", b"\r\n")
         return stop + len(END)
 
     def _body(self, data: bytes, at: int, passed: list[bytes]) -> int:
-        return self._take(data, at, passed, Framing._head)
+        return self._take(data, at, passed, self._next)
 
     def _chunk(self, data: bytes, at: int, passed: list[bytes]) -> int:
         line = CHUNK_LINE.match(data, at)
@@ -111,7 +129,10 @@ class Framing:
         return self._line_end(data, at, passed, Framing._chunk)
 
     def _last_end(self, data: bytes, at: int, passed: list[bytes]) -> int:
-        return self._line_end(data, at, passed, Framing._head)
+        return self._line_end(data, at, passed, self._next)
+
+    def _nothing_more(self, data: bytes, at: int, passed: list[bytes]) -> int:
+        return len(data)
 
     def _take(self, data: bytes, at: int, passed: list[bytes], then: "Stage") -> int:
         part = data[at : at + self._left]

@@ -1,4 +1,4 @@
-"""Write to those who used a model whose price changes, and to those who were told of a change that was withdrawn.
+"""Mail price changes to customers who used the model, and withdrawals to customers who had mail of the change.
 
 Rules of this file
 1. A round is a number of small steps, each a transaction of its own; what is left is done in the next round.
@@ -7,7 +7,7 @@ Rules of this file
 
 import logging
 
-from tollkeeper.ports.notices import Announcements
+from tollkeeper.ports.customers.notices import Announcements
 
 # Of one hour of calls each: those of a change are looked through within one round.
 STEPS_MOST = 1_000

@@ -1,32 +1,29 @@
-"""Check every invariant of the books, each night; what is broken is told, loudly."""
+"""Check every invariant of the books each night (reconciliation), and log each broken one as an error."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from tollkeeper.core.errors import ForOperators
+from tollkeeper.ports.books import BooksReview
 
 log = logging.getLogger(__name__)
 
-
-class Verdict(Protocol):
-    @property
-    def invariant(self) -> str: ...
-    @property
-    def findings(self) -> Sequence[str]: ...
+# How the job book tells broken books from a check that could not be made.
+NOT_CLEAN = "The books are NOT clean"
 
 
 class BooksNotClean(ForOperators):
     """At least one invariant is broken."""
 
 
-async def check_the_books(check: Callable[[], Awaitable[Sequence[Verdict]]]) -> str:
+async def check_the_books(review: Callable[[], Awaitable[BooksReview]]) -> str:
     """What to say of them. Raise BooksNotClean."""
-    verdicts = await check()
-    broken = [verdict for verdict in verdicts if verdict.findings]
+    books = await review()
+    broken = [verdict for verdict in books.verdicts if verdict.findings]
     for verdict in broken:
         log.critical("the books are NOT clean: %s: %s", verdict.invariant, verdict.findings[0])
     if broken:
         names = ", ".join(verdict.invariant for verdict in broken)
-        raise BooksNotClean(f"The books are NOT clean: {names}. See what was found: tollkeeper books check")
-    return f"clean: {len(verdicts)} invariants hold"
+        raise BooksNotClean(f"{NOT_CLEAN}: {names}. See what was found: tollkeeper books check")
+    sealed = "no day is sealed yet" if books.sealed_through is None else f"sealed through {books.sealed_through}"
+    return f"clean: {len(books.verdicts)} invariants hold, {sealed}"

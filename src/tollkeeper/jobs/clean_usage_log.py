@@ -21,7 +21,15 @@ from pathlib import Path
 
 import msgspec
 
-from tollkeeper.core.log_copy import CopiedDay, Manifest, clean_before, copy_name, file_name, left_over, to_prepare
+from tollkeeper.core.usage.log_copy import (
+    CopiedDay,
+    Manifest,
+    clean_before,
+    copy_name,
+    file_name,
+    left_over,
+    to_prepare,
+)
 from tollkeeper.ports.usage import Cleaned, CleanUsage, DayChanged, LogCleaner, LogInUse, LogSite
 
 PREPARED_AT_ONCE = 3
@@ -174,11 +182,13 @@ class Cleanup:
 async def _copy_day(cleaner: LogCleaner, site: LogSite, copy: str, day: date) -> CopiedDay:
     with tempfile.TemporaryDirectory(prefix="tollkeeper-usage-") as folder:
         file = Path(folder) / file_name(day)
-        rows = await cleaner.write_day(day, file)
+        written = await cleaner.write_day(day, file)
         size_bytes, digest = await asyncio.to_thread(_measure, file)
-        if rows:
+        if written.rows:
             await site.put(copy, file.name, file)
-    return CopiedDay(day=day, rows=rows, file=file.name, size_bytes=size_bytes, sha256=digest)
+    return CopiedDay(
+        day=day, rows=written.rows, file=file.name, size_bytes=size_bytes, sha256=digest, parts=written.parts
+    )
 
 
 async def _days_in_turn(cleaner: LogCleaner) -> list[date]:

@@ -1,10 +1,10 @@
-"""Close the holds of dead workers, and those whose time is long over.
+"""The sweeper: fence silent workers, and settle the open holds of dead ones and those past their deadline.
 
 Rules of this file
 1. A worker is dead when its heartbeat has been silent for three beats. It is fenced first: it may take no more holds.
 2. Its holds wait a further while for its journal, which the next worker on its host replays and which knows more.
-3. Who has been without the database itself judges nobody for two beats: the others could not write their heartbeats
-   either.
+3. A sweeper that could not reach the database fences no worker for two beats: the others could not write their
+   heartbeats either.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ class Sweeper:
         self._last_contact = self._monotonic()
         done = await asyncio.gather(*map(self._ledger().settle, settlements), return_exceptions=True)
         if self._monotonic() - self._last_contact > HEARTBEAT_SECONDS:
-            # The database was away while we settled: nobody could write a heartbeat.
+            # The database was away while we settled: no worker could write a heartbeat.
             self._judges_from = self._monotonic() + 2 * HEARTBEAT_SECONDS
         closed = done.count(True)
         failed = [problem for problem in done if isinstance(problem, Exception)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from tollkeeper.core.abuse import PeakTime, Policy, Verdict, judge
+from tollkeeper.core.limits.abuse import AbuseVerdict, PeakTime, Policy, judge
 from tollkeeper.ports import Ban
 
 log = logging.getLogger(__name__)
@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 
 class Traffic(Protocol):
     async def accounts_at_peak(self) -> Sequence[tuple[PeakTime, datetime]]:
-        """Those that were at peak for long enough to be looked at, each with the time by the database."""
+        """Accounts that were at peak for long enough to be looked at, each with the time by the database."""
         ...
 
-    async def restrict(self, account_id: int, verdict: Verdict) -> bool:
+    async def restrict(self, account_id: int, verdict: AbuseVerdict) -> bool:
         """Whether it was not restricted already."""
         ...
 
-    async def ban(self, account_id: int, verdict: Verdict) -> Ban | None:
+    async def ban(self, account_id: int, verdict: AbuseVerdict) -> Ban | None:
         """The ban in force."""
         ...
 
@@ -43,7 +43,7 @@ async def review_traffic(traffic: Traffic, policy: Policy) -> int:
     return restricted
 
 
-async def _act(traffic: Traffic, account_id: int, verdict: Verdict, policy: Policy) -> bool:
+async def _act(traffic: Traffic, account_id: int, verdict: AbuseVerdict, policy: Policy) -> bool:
     ban = await traffic.ban(account_id, verdict) if verdict.ban else None
     if not await traffic.restrict(account_id, verdict):
         return False

@@ -1,8 +1,8 @@
-"""Run jobs again and again, each by one worker at a time; one that fails is told and tried again at its next turn.
+"""The schedule: one worker at a time runs a job (a lease); a failed run is logged, and repeated at its next turn.
 
 Rules of this file
 1. A job that is still being done is not begun again, and keeps its worker.
-2. What a job found is kept in the book: a number of things, in words. Never what a caller sent.
+2. The job book keeps what a run found, as a number of things in words. Never a text that a caller sent.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from tollkeeper.ports.jobs import JobBook
-from tollkeeper.steady import survive, tried
+from tollkeeper.steady import run_and_log, tried
 
 LOOK_EVERY_SECONDS = 1.0
 
@@ -23,6 +23,8 @@ class Job(msgspec.Struct, frozen=True):
     run: Callable[[], Awaitable[object]]
     # Of what it says how many there were: "lots closed".
     counts: str = ""
+    # Of a check: how it begins to say that it was made, and found something wrong. Other failures are no verdict.
+    bad_verdict: str | None = None
 
 
 class Schedule:
@@ -35,13 +37,13 @@ class Schedule:
         """Until cancelled; then jobs under way are cancelled too, and others may have them."""
         try:
             while True:
-                await survive("look for due jobs", self._look)
+                await run_and_log("look for due jobs", self._look)
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
         finally:
             for task in self._under_way.values():
                 task.cancel()
             await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-            await survive("letting jobs go", self._book.release)
+            await run_and_log("letting jobs go", self._book.release)
 
     async def _look(self) -> None:
         # It may end while the book is asked, which may still say that it is due.
@@ -53,11 +55,12 @@ class Schedule:
 
     async def _do(self, job: Job) -> None:
         begun = time.monotonic()
-        await survive(f"beginning of {job.name}", lambda: self._book.begin(job.name))
+        await run_and_log(f"beginning of {job.name}", lambda: self._book.begin(job.name))
         went_well, found = await tried(f"job {job.name}", job.run)
         seconds = time.monotonic() - begun
         outcome = str(found) if not went_well else "done" if found is None else f"{found} {job.counts}".strip()
-        await survive(
+        judged = went_well or (job.bad_verdict is not None and outcome.startswith(job.bad_verdict))
+        await run_and_log(
             f"ending of {job.name}",
-            lambda: self._book.end(job.name, seconds=seconds, went_well=went_well, outcome=outcome),
+            lambda: self._book.end(job.name, seconds=seconds, went_well=went_well, outcome=outcome, judged=judged),
         )

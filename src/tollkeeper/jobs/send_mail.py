@@ -3,16 +3,17 @@
 Rules of this file
 1. Each is claimed first, so that several workers send it once; one whose worker dies is claimed again.
 2. Each is tried by itself: whatever is wrong with one, the others go out.
-3. Logs name a mail by its number, never by its e-mail or what it says.
+3. A mail with a link waits for the console's URL, like one that was not taken: it is tried again for a day.
+4. Logs name a mail by its number, never by its e-mail or what it says.
 """
 
 import asyncio
 import logging
 from functools import partial
 
-from tollkeeper.core.mails import compose
-from tollkeeper.ports.logins import Claim, Mailer, MailNotSent, Outbox
-from tollkeeper.steady import survive
+from tollkeeper.core.people.mails import compose, has_link
+from tollkeeper.ports.people import ClaimedMail, Mailer, MailNotSent, Outbox
+from tollkeeper.steady import run_and_log
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +33,18 @@ class Postman:
         if self._mailer is None:
             await self._tell_of_waiting()
             return 0
-        sent: list[Claim] = []
+        sent: list[ClaimedMail] = []
         while claims := await self._outbox.claim():
             deliver = partial(self._deliver, self._mailer, sent)
-            await asyncio.gather(*(survive(_name(claim), partial(deliver, claim)) for claim in claims))
+            await asyncio.gather(*(run_and_log(_name(claim), partial(deliver, claim)) for claim in claims))
         return len(sent)
 
-    async def _deliver(self, mailer: Mailer, sent: list[Claim], claim: Claim) -> None:
+    async def _deliver(self, mailer: Mailer, sent: list[ClaimedMail], claim: ClaimedMail) -> None:
         letter = await self._outbox.letter(claim)
         if letter is None:
+            return
+        if has_link(letter.kind) and not self._console_url:
+            log.warning("%s is not sent: it has a link, and TOLLKEEPER_CONSOLE_URL is not set", _name(claim))
             return
         mail = compose(letter.kind, token=letter.token, console_url=self._console_url, figures=letter.figures)
         try:
@@ -60,5 +64,5 @@ class Postman:
         self._told_waiting = waiting
 
 
-def _name(claim: Claim) -> str:
+def _name(claim: ClaimedMail) -> str:
     return f"mail {claim.outbox_id} at attempt {claim.attempts}"

@@ -53,7 +53,7 @@ class AudioLength(msgspec.Struct, frozen=True):
     format: str
 
 
-class AudioLengths:
+class ProcessAudioLengths:
     """Measures audio files. Children are started as they are needed."""
 
     def __init__(self, *, children: int = 2, seconds_most: float = 5, waiting_most: int = 16) -> None:

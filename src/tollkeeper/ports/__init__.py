@@ -3,34 +3,23 @@
 Adapters live in `storage` and `providers`; `app` puts them together.
 """
 
-from tollkeeper.ports.desks import (
-    AccountDesk,
-    AlreadyOnFile,
-    CatalogDesk,
-    Credit,
-    Credited,
-    KeyChange,
-    KeyDesk,
-    KeyOnFile,
-    KeyText,
-    NewKey,
-    NewModel,
-    NewPrice,
-    NotOnFile,
-    Revoked,
-    Treasury,
-)
-from tollkeeper.ports.faucet import Faucet
+from tollkeeper.ports.catalog.desk import CatalogDesk, NewModel, NewPrice
+from tollkeeper.ports.customers.desks import AccountDesk, KeyChange, KeyDesk, KeyOnFile, KeyText, NewKey
+from tollkeeper.ports.customers.faucet import Faucet
+from tollkeeper.ports.customers.redemption import CodeDesk, Redemptions
 from tollkeeper.ports.ledger import (
     HEARTBEAT_SECONDS,
+    BudgetPeriod,
+    CallClaim,
     Extension,
     HoldOrder,
+    HoldOutcome,
+    HoldVerdict,
+    KeyBudget,
     Ledger,
     Orphans,
-    Outcome,
     Progress,
     Settlement,
-    Verdict,
 )
 from tollkeeper.ports.limits import (
     AbuseDesk,
@@ -44,7 +33,18 @@ from tollkeeper.ports.limits import (
     Passage,
     RestrictionRecord,
 )
-from tollkeeper.ports.logins import (
+from tollkeeper.ports.lookups import (
+    AudioLengths,
+    Balances,
+    Catalog,
+    Clock,
+    Keys,
+    Receipts,
+    RunningCall,
+)
+from tollkeeper.ports.on_file import AlreadyOnFile, NotOnFile
+from tollkeeper.ports.partner import PartnerDesk
+from tollkeeper.ports.people import (
     Lockouts,
     Logins,
     Mailer,
@@ -55,30 +55,19 @@ from tollkeeper.ports.logins import (
     Sessions,
     SignUps,
 )
-from tollkeeper.ports.lookups import (
-    AudioLengths,
-    Balances,
-    Catalog,
-    Clock,
-    Keys,
-    Receipts,
-    RunningCall,
-)
-from tollkeeper.ports.partner import PartnerDesk
-from tollkeeper.ports.provider_desk import (
+from tollkeeper.ports.providers.desk import (
     NewProviderAccount,
     ProviderDesk,
     ProviderForm,
     ProviderStanding,
     ProviderState,
 )
-from tollkeeper.ports.redemption import CodeDesk, Redemptions
-from tollkeeper.ports.upstream import (
+from tollkeeper.ports.providers.upstream import (
+    Capabilities,
     Failure,
     Headers,
     ProviderAccount,
     ProviderAccounts,
-    Speech,
     Suspensions,
     Upstream,
     UpstreamAnswer,
@@ -86,6 +75,7 @@ from tollkeeper.ports.upstream import (
     UpstreamRequest,
     Vendor,
 )
+from tollkeeper.ports.treasury import Credit, Credited, Revoked, Treasury
 
 __all__ = [
     "HEARTBEAT_SECONDS",
@@ -97,6 +87,9 @@ __all__ = [
     "Ban",
     "BanRecord",
     "Bans",
+    "BudgetPeriod",
+    "CallClaim",
+    "Capabilities",
     "Catalog",
     "CatalogDesk",
     "Clock",
@@ -110,7 +103,10 @@ __all__ = [
     "GroupRecord",
     "Headers",
     "HoldOrder",
+    "HoldOutcome",
+    "HoldVerdict",
     "InvalidCalls",
+    "KeyBudget",
     "KeyChange",
     "KeyDesk",
     "KeyOnFile",
@@ -128,7 +124,6 @@ __all__ = [
     "NotOnFile",
     "Orphans",
     "Outbox",
-    "Outcome",
     "PartnerDesk",
     "Passage",
     "PasswordHashes",
@@ -149,7 +144,6 @@ __all__ = [
     "Sessions",
     "Settlement",
     "SignUps",
-    "Speech",
     "Suspensions",
     "Treasury",
     "Upstream",
@@ -157,5 +151,4 @@ __all__ = [
     "UpstreamFailed",
     "UpstreamRequest",
     "Vendor",
-    "Verdict",
 ]

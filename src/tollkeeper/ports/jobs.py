@@ -23,6 +23,9 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str | None
     runs: int
     failures: int
+    # Of the last run that came to a verdict: later ones that could not be made leave it as it is.
+    judged_at: datetime | None = None
+    judged_well: bool | None = None
 
 
 class JobBook(Protocol):
@@ -32,7 +35,9 @@ class JobBook(Protocol):
 
     async def begin(self, name: str) -> None: ...
 
-    async def end(self, name: str, *, seconds: float, went_well: bool, outcome: str) -> None: ...
+    async def end(self, name: str, *, seconds: float, went_well: bool, outcome: str, judged: bool) -> None:
+        """`judged`: the run came to a verdict, which stays on record until the next one."""
+        ...
 
     async def release(self) -> None:
         """Let others have them at once."""

@@ -7,7 +7,11 @@ from uuid import UUID
 
 import msgspec
 
-from tollkeeper.core.limits import Outcome, Rates, Windows
+from tollkeeper.core.limits.windows import LimitOutcome, Rates, Windows
+
+# Of bans and restrictions: how many are listed, and how long the reason may be that an operator gives.
+LISTED_MOST = 1_000
+REASON_CHARACTERS_MOST = 500
 
 
 class Passage(msgspec.Struct, frozen=True, gc=False):
@@ -22,11 +26,11 @@ class Passage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Limiter(Protocol):
-    def known_full(self, windows: Windows) -> Outcome | None:
+    def known_full(self, windows: Windows) -> LimitOutcome | None:
         """The refusal by a window that is known to be full, without asking anybody."""
         ...
 
-    async def admit(self, passage: Passage) -> Outcome:
+    async def admit(self, passage: Passage) -> LimitOutcome:
         """Take a place in every window, or in none. Never waits long, whatever the store does."""
         ...
 

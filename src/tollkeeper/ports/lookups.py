@@ -6,11 +6,11 @@ from uuid import UUID
 
 import msgspec
 
-from tollkeeper.core.balance import Standing
-from tollkeeper.core.catalog import Shelf
+from tollkeeper.core.catalog.models import Shelf
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.money import Quota
-from tollkeeper.core.receipt import Receipt
+from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.money.balance import BalanceFigures
+from tollkeeper.core.usage.receipt import Receipt
 
 
 class Clock(Protocol):
@@ -49,7 +49,7 @@ class Catalog(Protocol):
 
 
 class Balances(Protocol):
-    async def standing(self, key_id: int) -> Standing: ...
+    async def standing(self, key_id: int) -> BalanceFigures: ...
 
 
 class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +57,7 @@ class RunningCall(msgspec.Struct, frozen=True, kw_only=True):
 
     request_id: UUID
     account_id: int
+    key_id: int
     held: Quota
     started_at: datetime
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from tollkeeper.core.referral import MicroUsd
+from tollkeeper.core.partner.plan import MicroUsd
 
 
 class CashStanding(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ class PartnerDesk(Protocol):
         ...
 
     async def open_withdrawals(self) -> Sequence[WithdrawalRecord]:
-        """Those that support has to approve, to pay or to refuse, the oldest first."""
+        """Withdrawals that support has to approve, to pay or to refuse, the oldest first."""
         ...
 
     async def withdraw(self, wish: NewWithdrawal, *, actor: str) -> WithdrawalRequest: ...

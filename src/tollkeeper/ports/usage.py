@@ -10,8 +10,8 @@ from uuid import UUID
 import msgspec
 
 from tollkeeper.core.errors import ForOperators
-from tollkeeper.core.log_copy import CopiedDay, Manifest
-from tollkeeper.core.usage import UsageDay, UsageFilter, UsagePage, UsageSum
+from tollkeeper.core.usage.log import Breakdown, UsageDay, UsageFilter, UsagePage, UsagePart, UsageSum
+from tollkeeper.core.usage.log_copy import CopiedDay, CopiedPart, Manifest
 
 
 class Consumed(msgspec.Struct, frozen=True):
@@ -29,6 +29,12 @@ class UsageLog(Protocol):
 
     async def chart(self, wanted: UsageFilter, *, days: int) -> list[UsageDay]:
         """The last days up to today, oldest first. Account, key, model and ending of the filter count."""
+        ...
+
+    async def parts(
+        self, account_id: int, wanted: UsageFilter, *, by: Breakdown, first: date, last: date
+    ) -> list[UsagePart]:
+        """An account's days taken apart, oldest first. Key, model and ending of the filter count."""
         ...
 
     async def consumed(self, account_id: int) -> Consumed: ...
@@ -56,6 +62,11 @@ class LogInUse(ForOperators):
     """A day could not be dropped now, because somebody reads the log for long. Try again later."""
 
 
+class WrittenDay(msgspec.Struct, frozen=True):
+    rows: int
+    parts: Sequence[CopiedPart]
+
+
 class LogCleaner(Protocol):
     """The log in the hands of one cleaner at a time."""
 
@@ -67,8 +78,8 @@ class LogCleaner(Protocol):
         """Every day that was ever dropped, and the name of the copy by which it was the last time."""
         ...
 
-    async def write_day(self, day: date, file: Path) -> int:
-        """Write its rows as compressed CSV. How many there were."""
+    async def write_day(self, day: date, file: Path) -> WrittenDay:
+        """Write its rows as compressed CSV, by account and request id."""
         ...
 
     async def drop_day(self, day: date, *, rows: int, copy: str) -> None:
@@ -109,6 +120,10 @@ class LogSite(Protocol):
 
     async def has(self, copy: str, name: str, size_bytes: int) -> bool:
         """Whether that file is there, in that size."""
+        ...
+
+    async def read(self, copy: str, name: str, *, offset_bytes: int, size_bytes: int) -> bytes:
+        """A piece of that file."""
         ...
 
     async def publish(self, manifest: Manifest) -> None:

@@ -1,1 +1,1 @@
-"""The way to providers, and what they speak."""
+"""Upstream providers: the HTTP client, the pool of their accounts, and the vendors' wire formats."""

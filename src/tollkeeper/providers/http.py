@@ -131,6 +131,7 @@ class HttpAnswer:
 
     is_translated = False
     unheard_characters = 0
+    native: bytes | None = None
 
     def __init__(self, response: aiohttp.ClientResponse, silence: "Silence", idle_seconds: float) -> None:
         self.status = response.status
@@ -164,7 +165,7 @@ class HttpAnswer:
 
 
 class Silence:
-    """Cancels who waits in vain, for an answer to begin or for more of it. One timer looks after many reads: one for
+    """A read timeout: cancels a task that waits too long for an answer or more of it. One timer for many reads: one for
     each would double their cost."""
 
     __slots__ = ("_failure", "_loop", "_most_seconds", "_reader", "_response", "_since", "_timer")
@@ -217,7 +218,7 @@ class Silence:
 
 
 def is_closed(response: aiohttp.ClientResponse) -> bool:
-    """Garbled framing closes a connection without a word to whoever reads from it."""
+    """Garbled framing closes a connection, and aiohttp raises nothing in the task that reads from it."""
     connection = response.connection
     return connection is not None and (connection.transport is None or connection.transport.is_closing())
 

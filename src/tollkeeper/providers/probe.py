@@ -4,8 +4,8 @@ Rules of this file
 1. An account that is not allowed to list models may well answer calls: what says so says nothing of the account.
 """
 
-from tollkeeper.core.health import Trouble
-from tollkeeper.core.provider_status import meaning_of
+from tollkeeper.core.pool.health import Trouble
+from tollkeeper.core.pool.provider_status import meaning_of
 from tollkeeper.ports import ProviderAccount, Upstream, UpstreamFailed, UpstreamRequest, Vendor
 
 PATIENCE_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Which addresses are called: judged by the URL with every request, and by what its name stands for as it is connected.
+"""SSRF protection: which provider addresses are called, judged by URL with every request and by IP on connecting.
 
 A name that was harmless when it was entered may stand for another address later (DNS rebinding). So what makes the
 sockets has the last word: nothing is connected that it does not let pass. Behind an egress proxy the proxy looks names
@@ -15,7 +15,7 @@ from yarl import URL
 from tollkeeper.core.provider_address import address_refusal, host_refusal
 
 # Hosts and addresses of which it is remembered that the log has told.
-TOLD_MOST = 1_024
+REPORTED_MOST = 1_024
 URLS_KEPT = 4_096
 
 log = logging.getLogger(__name__)
@@ -28,14 +28,14 @@ class AddressRefused(OSError):
 class Reachable:
     def __init__(self, *, private_allowed: bool) -> None:
         self._private_allowed = private_allowed
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         # A URL is judged once.
         self.refuses = lru_cache(URLS_KEPT)(self._refuses)
 
     def _refuses(self, url: URL) -> bool:
         why = host_refusal(url.scheme, url.host or "", private_allowed=self._private_allowed)
         if why is not None:
-            self._tell(url.host or "", why)
+            self._report(url.host or "", why)
         return why is not None
 
     def socket(self, found: tuple[Any, ...]) -> socket.socket:
@@ -43,11 +43,11 @@ class Reachable:
         family, kind, protocol, _, place = found
         why = address_refusal(place[0], private_allowed=self._private_allowed)
         if why is not None:
-            self._tell(place[0], why)
+            self._report(place[0], why)
             raise AddressRefused(why)
         return socket.socket(family, kind, protocol)
 
-    def _tell(self, host: str, why: str) -> None:
-        if host not in self._told and len(self._told) < TOLD_MOST:
-            self._told.add(host)
+    def _report(self, host: str, why: str) -> None:
+        if host not in self._reported and len(self._reported) < REPORTED_MOST:
+            self._reported.add(host)
             log.error("a provider account is not called: %s", why)

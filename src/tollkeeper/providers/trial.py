@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 
 import msgspec
 
-from tollkeeper.core.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.sse import EventSplitter, EventTooLong, data_of
 from tollkeeper.core.errors import BadRequest
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
-from tollkeeper.core.provider_errors import read_rejection
-from tollkeeper.core.sse import EventSplitter, EventTooLong, data_of
+from tollkeeper.core.pool.provider_errors import read_rejection
 from tollkeeper.ports import ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
 
 PATIENCE_SECONDS = 60.0
@@ -66,31 +66,31 @@ class Finding(msgspec.Struct, frozen=True):
 
     what: str
     works: bool
-    told: str
+    detail: str
 
 
-class _Failed(Exception):
+class _TrialFailed(Exception):
     """A trial that did not work; the message says why."""
 
 
-class _Message(msgspec.Struct):
+class _TrialMessage(msgspec.Struct):
     content: str | None = None
     tool_calls: list[object] | None = None
 
 
-class _Choice(msgspec.Struct):
-    message: _Message
+class _TrialChoice(msgspec.Struct):
+    message: _TrialMessage
 
 
-class _Whole(msgspec.Struct):
-    choices: list[_Choice]
+class _TrialAnswer(msgspec.Struct):
+    choices: list[_TrialChoice]
 
 
-class _Heard(msgspec.Struct):
+class _ParsedAnswer(msgspec.Struct):
     """An answer: what is known of its usage, and what it says."""
 
     meter: Meter
-    message: _Message
+    message: _TrialMessage
 
 
 async def try_out(
@@ -104,31 +104,31 @@ async def try_out(
             heard = await _call(order, account, vendor, upstream)
             look = LOOKS.get(what)
             if look is not None and (problem := look(heard)):
-                raise _Failed(problem)
-        except _Failed as failed:
+                raise _TrialFailed(problem)
+        except _TrialFailed as failed:
             yield Finding(what, False, _printable(str(failed)))
         else:
             yield Finding(what, True, _described(heard.meter, time.monotonic() - begun))
 
 
-async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upstream: Upstream) -> "_Heard":
+async def _call(order: ChatOrder, account: ProviderAccount, vendor: Vendor, upstream: Upstream) -> "_ParsedAnswer":
     """A good answer, heard to its end."""
     try:
         address, headers, body = vendor.chat(order, account, most_output_tokens=ANSWER_TOKENS)
         answer = await upstream.send(UpstreamRequest(address, headers, body, PATIENCE_SECONDS))
         try:
             if answer.status != 200:
-                raise _Failed(_refusal(answer.status, await _read(answer), account))
-            said = await _read(vendor.told(answer, order))
+                raise _TrialFailed(_refusal(answer.status, await _read(answer), account))
+            said = await _read(vendor.translate(answer, order))
         finally:
             await answer.close()
     except BadRequest as problem:
-        raise _Failed(problem.message) from None
+        raise _TrialFailed(problem.message) from None
     except UpstreamFailed as problem:
-        raise _Failed(f"no answer: {problem.failure.value}") from None
+        raise _TrialFailed(f"no answer: {problem.failure.value}") from None
     except (NotAnAnswer, EventTooLong):
-        raise _Failed("what came is no answer in this vendor's form") from None
-    return _heard(said, streamed=order.stream)
+        raise _TrialFailed("what came is no answer in this vendor's form") from None
+    return _parsed(said, streamed=order.stream)
 
 
 async def _read(answer: UpstreamAnswer) -> bytes:
@@ -138,34 +138,34 @@ async def _read(answer: UpstreamAnswer) -> bytes:
     return bytes(said)
 
 
-def _heard(said: bytes, *, streamed: bool) -> "_Heard":
+def _parsed(said: bytes, *, streamed: bool) -> "_ParsedAnswer":
     meter = Meter()
     if not streamed:
         try:
             meter.read_whole(said)
         except NotAnAnswer:
-            raise _Failed("what came is no answer in this vendor's form") from None
-        return _Heard(meter, _message(said))
+            raise _TrialFailed("what came is no answer in this vendor's form") from None
+        return _ParsedAnswer(meter, _message(said))
     events = [data for event in EventSplitter().feed(said + b"\n\n") if (data := data_of(event))]
     if {Event.ERROR, Event.MALFORMED} & {meter.read_event(data) for data in events}:
-        raise _Failed("the stream began, and ended with an error")
+        raise _TrialFailed("the stream began, and ended with an error")
     if not meter.finished:
-        raise _Failed("the stream ended without a reason to end")
-    return _Heard(meter, _Message())
+        raise _TrialFailed("the stream ended without a reason to end")
+    return _ParsedAnswer(meter, _TrialMessage())
 
 
-def _message(said: bytes) -> _Message:
+def _message(said: bytes) -> _TrialMessage:
     try:
-        return msgspec.json.decode(said, type=_Whole).choices[0].message
+        return msgspec.json.decode(said, type=_TrialAnswer).choices[0].message
     except (msgspec.MsgspecError, IndexError):
-        return _Message()
+        return _TrialMessage()
 
 
-def _has_called(heard: "_Heard") -> str | None:
+def _has_called(heard: "_ParsedAnswer") -> str | None:
     return None if heard.message.tool_calls else "an answer came, but it calls no tool"
 
 
-def _has_json(heard: "_Heard") -> str | None:
+def _has_json(heard: "_ParsedAnswer") -> str | None:
     try:
         msgspec.json.decode(heard.message.content or "", type=dict[str, object])
     except msgspec.MsgspecError:
@@ -174,7 +174,10 @@ def _has_json(heard: "_Heard") -> str | None:
 
 
 # What an answer must show beside being one; what is wrong, where something is.
-LOOKS: Mapping[str, Callable[["_Heard"], str | None]] = {"a tool call": _has_called, "JSON by a schema": _has_json}
+LOOKS: Mapping[str, Callable[["_ParsedAnswer"], str | None]] = {
+    "a tool call": _has_called,
+    "JSON by a schema": _has_json,
+}
 
 
 def _refusal(status: int, body: bytes, account: ProviderAccount) -> str:
@@ -194,4 +197,4 @@ def _described(meter: Meter, seconds: float) -> str:
     reported = meter.reported
     if reported is None:
         return f"works in {seconds:.1f} s; it reports no usage, so that calls are charged by our own count"
-    return f"works in {seconds:.1f} s, {reported.input_tokens} tokens in and {reported.output_tokens} out"
+    return f"works in {seconds:.1f} s, {reported.input_units} tokens in and {reported.output_units} out"

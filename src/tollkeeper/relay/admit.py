@@ -6,12 +6,16 @@ from tollkeeper.core.keys import KeyRecord, require_usable
 from tollkeeper.ports import Clock, Keys
 
 SCHEME = "Bearer "
+OTHER_SCHEME = (
+    "The API key was not read: the word before it in the header 'Authorization' is not written 'Bearer'. Write it with "
+    "a capital B and small letters, then one space and the key."
+)
 
 
 async def admit(authorization: str | None, client: Ip | None, keys: Keys, clock: Clock) -> KeyRecord:
     """The caller behind an Authorization header."""
     if authorization is None or not authorization.startswith(SCHEME):
-        raise KeyMissing
+        raise KeyMissing(OTHER_SCHEME if authorization and authorization.lower().startswith(SCHEME.lower()) else None)
     return await admit_key(authorization.removeprefix(SCHEME), client, keys, clock)
 
 

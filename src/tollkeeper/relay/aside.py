@@ -9,29 +9,31 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.calls.chat import ChatOrder
+from tollkeeper.core.calls.native import Spoken
 
 # Smaller ones are read in a few milliseconds at most, most of them in microseconds.
 LARGE_BYTES = 256 * 1024
 
 Came = TypeVar("Came")
-Result = TypeVar("Result")
+AsideResult = TypeVar("AsideResult")
 
 
 class Aside:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "large bodies")
 
-    async def run(self, size_bytes: int, work: Callable[[], Result]) -> Result:
+    async def run(self, size_bytes: int, work: Callable[[], AsideResult]) -> AsideResult:
         """What `work` returns or raises: at once where it is about little, otherwise in its turn."""
         if size_bytes <= LARGE_BYTES:
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
-    async def write(self, order: object, work: Callable[[], Result]) -> Result:
+    async def write(self, order: object, work: Callable[[], AsideResult]) -> AsideResult:
         """What becomes of an order's body. Media orders are short, or pass as they came."""
         return await self.run(len(order.body) if isinstance(order, ChatOrder) else 0, work)
 
-    async def read(self, read: Callable[[Came], Result], came: Came) -> Result:
+    async def read(self, read: Callable[[Came], AsideResult], came: Came) -> AsideResult:
         """An order out of what came. Uploads were read as they arrived."""
-        return await self.run(len(came) if isinstance(came, bytes) else 0, lambda: read(came))
+        body = came.body if isinstance(came, Spoken) else came
+        return await self.run(len(body) if isinstance(body, bytes) else 0, lambda: read(came))

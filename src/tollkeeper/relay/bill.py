@@ -7,160 +7,171 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from tollkeeper.core.catalog import Offer
-from tollkeeper.core.charge import Charge, Ending, Seen, UsageSource, charge, plausible
+from tollkeeper.core.catalog.models import Offer, unit_of
 from tollkeeper.core.errors import (
-    AccountInDebt,
-    AccountShort,
-    GatewayError,
-    InsufficientQuota,
-    KeyBudgetExceeded,
-    KeyShort,
-    KeyUnknown,
     NodeStopping,
     Unavailable,
     WorkerFenced,
 )
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.money import Quota, usd_exact
-from tollkeeper.core.prices import MILLIONTHS, Rate, Usage
-from tollkeeper.core.quote import Ask, expected, most_output_tokens, quote
-from tollkeeper.ports import Extension, HoldOrder, Ledger, Outcome, Progress, Settlement, Verdict
-from tollkeeper.relay.attempt import Attempt
+from tollkeeper.core.money.amounts import Quota, usd_exact
+from tollkeeper.core.money.charge import Charge, ChargeTerms, Ending, Readings, UsageSource, charge
+from tollkeeper.core.money.prices import MILLIONTHS, Rate, Usage
+from tollkeeper.core.money.quote import (
+    expected,
+    most_more_tokens,
+    most_output_tokens,
+    quote,
+    quote_more,
+    with_slack,
+)
+from tollkeeper.metrics.calls import SettledAttempt, SettledCall
+from tollkeeper.ports import (
+    CallClaim,
+    Extension,
+    HoldOrder,
+    HoldOutcome,
+    HoldVerdict,
+    Ledger,
+    Progress,
+    Settlement,
+)
 from tollkeeper.relay.call import Call
+from tollkeeper.relay.dispatch.attempt import Attempt, seconds_of
+from tollkeeper.relay.payment import PaymentTerms
+from tollkeeper.relay.short_of_quota import refusal_of
+
+Obtained = TypeVar("Obtained")
 
 CHECKPOINT_SECONDS = 5.0
 # How long a stream waits for a database that is away before it is ended, and how often it asks.
 EXTENSION_PATIENCE_SECONDS = 60.0
 EXTENSION_RETRY_SECONDS = 0.25
-# A provider may count otherwise than we do: an answer within its cap is not broken off for a few tokens' difference.
-CAP_SLACK_TOKENS = 64
-CAP_SLACK_PART = 8
-
-SHORT: Mapping[Outcome, type[InsufficientQuota]] = {
-    Outcome.ACCOUNT_SHORT: AccountShort,
-    Outcome.KEY_SHORT: KeyShort,
-    Outcome.BUDGET: KeyBudgetExceeded,
-    Outcome.DEBT: AccountInDebt,
-}
-HAS = {
-    AccountShort: "The account has {available} USD",
-    KeyShort: "This key has {available} USD left of its own quota",
-    KeyBudgetExceeded: "This key has {available} USD left of its daily or monthly budget",
-    AccountInDebt: "The account owes {available} USD and takes no new calls until that is paid",
-}
+# How long the caller of a call that cost nothing waits for the books to know: the same key may be sent again at once.
+KNOWN_WITHIN_SECONDS = 2.0
 
 
-def with_slack(cap_tokens: int) -> int:
-    return cap_tokens + cap_tokens // CAP_SLACK_PART + CAP_SLACK_TOKENS
-
-
-class AnyMeter(Protocol):
-    """What a bill wants to know of an answer."""
-
-    @property
-    def reported(self) -> Usage | None: ...
-
-    @property
-    def so_far(self) -> Usage | None: ...
-
-    @property
-    def output_tokens(self) -> int: ...
-
-    @property
-    def guessed_tokens(self) -> int:
-        """Of the output, what nobody could count."""
-        ...
+class AnyMeter(Readings, Protocol):
+    """What a call wants to know of its answer."""
 
     @property
     def characters(self) -> int:
-        """Of output, about: whether anything was heard."""
+        """About how many characters of output came: whether anything was heard."""
         ...
 
 
 class Bill:
     def __init__(
-        self, call: Call, caller: KeyRecord, ask: Ask, offer: Offer, ledger: Ledger, *, hold_seconds: int
+        self, call: Call, caller: KeyRecord, payment: PaymentTerms, offer: Offer, ledger: Ledger, *, hold_seconds: int
     ) -> None:
+        ask = payment.ask
         self._call = call
+        self._payment = payment
         self._hold_seconds = hold_seconds
         self._caller = caller
-        self._ask = ask
-        self._offer = offer
+        self._model = offer.model
+        self._terms = ChargeTerms(ask, offer.model.token_caps, offer.rate)
         self._ledger = ledger
-        self._held = quote(ask, offer.model.limits, offer.rate)
-        self._covered_tokens = expected(ask, offer.model.limits).output_tokens
+        self._held = payment.bounded(quote(ask, offer.model.token_caps, offer.rate))
+        self._covered_tokens = expected(ask, offer.model.token_caps).output_units
         self._extensions = 0
         self._checkpoint_after = asyncio.get_running_loop().time() + CHECKPOINT_SECONDS
         self._checkpoint: asyncio.Future[bool] | None = None
         # Of an answer that was complete: asked for by those who tell its price, and by those who book it.
         self._last_word: Charge | None = None
+        self._freed: asyncio.Future[bool] | None = None
+        # Whether who answers was sent the order as its caller wrote it.
+        self._is_native = False
 
     @property
     def covered_tokens(self) -> int:
         """The output up to which no more has to be held."""
-        limits = self._offer.model.limits
-        capped = self._ask.max_output_tokens is not None
-        if capped or self._covered_tokens >= limits.max_output_tokens * self._ask.n:
+        caps = self._terms.token_caps
+        capped = self._terms.ask.max_output_tokens is not None
+        if capped or self._covered_tokens >= caps.max_output_tokens * self._terms.ask.n:
             return with_slack(self._covered_tokens)
         return self._covered_tokens
 
     @property
+    def input_units(self) -> int:
+        """The input as it was counted beforehand, of what was sent to who answers."""
+        ask = self._terms.ask
+        return ask.input_units + (ask.untranslated_tokens if self._is_native else 0)
+
+    @property
     def max_output_tokens(self) -> int:
         """What the model can say."""
-        return self._offer.model.limits.max_output_tokens
+        return self._terms.token_caps.max_output_tokens
+
+    @property
+    def most_tokens(self) -> int | None:
+        """The output beyond which the call costs more than the caller allowed."""
+        return self._payment.most_tokens
+
+    def note_answering(self, *, is_native: bool) -> None:
+        """An account answers. `is_native`: it was sent the order as its caller wrote it, and not our translation."""
+        self._is_native = is_native
 
     def needs_report(self, meter: AnyMeter) -> bool:
-        """Whether only the provider's report says what was used: thoughts without words come at the end of an answer,
-        and what images, audio and files came to is said once, at the beginning or at the end."""
-        thinks = self._offer.model.limits.hidden_reasoning or self._ask.thinks
-        return thinks or (self._ask.has_media and meter.so_far is None and meter.reported is None)
+        """Whether only the provider's report says what was used: thoughts without words and uses of tools come at the
+        end of an answer; what images, audio, files, written caches and what we cannot translate came to is said once,
+        first or last."""
+        ask = self._terms.ask
+        if self._terms.token_caps.hidden_reasoning or ask.thinks or ask.uses_held:
+            return True
+        is_unknown = (
+            ask.has_media or ask.untranslated_tokens or (bool(ask.parts) and self._terms.rate.price.parts is not None)
+        )
+        return bool(is_unknown) and meter.so_far is None and meter.reported is None
 
     async def hold(self) -> None:
         """Hold quota for what is asked. Raise what stands against that."""
         order = HoldOrder(
-            request_id=self._call.request_id,
+            request_id=self._call.request.request_id,
             account_id=self._caller.account_id,
             key_id=self._caller.key_id,
             amount=self._held,
-            rate=self._offer.rate,
-            input_tokens=self._ask.input_tokens,
+            rate=self._terms.rate,
+            input_units=self._terms.ask.input_units,
             seconds=self._hold_seconds,
+            claim=self._payment.claim,
         )
         verdict = await self._ledger.hold(order)
         if not verdict.granted:
-            raise self._refusal(verdict, f"this call needs {usd_exact(self._held)} USD{self._advice(verdict)}")
+            raise refusal_of(verdict, f"this call needs {usd_exact(self._held)} USD{self._advice(verdict)}")
 
     async def extend(self, output_tokens: int) -> None:
         """Hold for what has come already, and as much more as a call of this model is expected to need, or as there is
         quota for."""
         owed_tokens = max(0, output_tokens - self._covered_tokens)
-        step_tokens = self._offer.model.limits.hold_output_tokens * self._ask.n
+        step_tokens = self._terms.token_caps.hold_output_tokens * self._terms.ask.n
         verdict = await self._extend_by(owed_tokens + step_tokens)
-        if not verdict.granted and verdict.outcome is not Outcome.DEBT:
-            fits = most_output_tokens(verdict.available, Ask(input_tokens=0), self._offer.rate) or 0
+        if not verdict.granted and verdict.outcome is not HoldOutcome.DEBT:
+            fits = most_more_tokens(verdict.available, self._terms.ask, self._terms.rate) or 0
             if fits > owed_tokens:
                 verdict = await self._extend_by(min(fits, owed_tokens + step_tokens))
         if not verdict.granted:
-            more = usd_exact(self._offer.rate.ceiling(Usage(0, step_tokens)))
-            raise self._refusal(verdict, f"this answer would need {more} USD more to go on")
+            more = usd_exact(quote_more(step_tokens, self._terms.ask, self._terms.rate))
+            raise refusal_of(verdict, f"this answer would need {more} USD more to go on")
 
-    async def _extend_by(self, more_tokens: int) -> Verdict:
-        amount = self._offer.rate.ceiling(Usage(0, more_tokens))
+    async def _extend_by(self, more_tokens: int) -> HoldVerdict:
+        amount = quote_more(more_tokens, self._terms.ask, self._terms.rate)
+        amount = Quota(self._payment.bounded(Quota(self._held + amount)) - self._held)
         extension = Extension(
-            request_id=self._call.request_id,
+            request_id=self._call.request.request_id,
             sequence=self._extensions + 1,
             account_id=self._caller.account_id,
             key_id=self._caller.key_id,
             amount=amount,
             seconds=self._hold_seconds,
         )
-        verdict = await self._extend_patiently(extension)
+        verdict = await _patiently(partial(self._ledger.extend, extension))
         if verdict.granted:
             self._extensions += 1
             self._held = Quota(self._held + amount)
@@ -173,83 +184,79 @@ class Bill:
         if now < self._checkpoint_after or self._checkpoint is not None:
             return
         self._checkpoint_after = now + CHECKPOINT_SECONDS
-        usage = Usage(self._ask.input_tokens, output_tokens())
-        due = Charge(min(self._offer.rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
+        usage = Usage(self.input_units, output_tokens())
+        due = Charge(min(self._terms.rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
         self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
-        progress = Progress(request_id=self._call.request_id, usage=usage, seconds=self._hold_seconds)
+        progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
         self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
         self._checkpoint.add_done_callback(self._hear_of_checkpoint)
 
     def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
-        """What the call costs if it ends like this. A report is the last word on an answer that is `complete`; on any
-        other it may be an early one, and what was counted since is not given away."""
-        if not (complete and ending is Ending.COMPLETED):
-            return self._charge(ending, meter, complete=complete)
-        if self._last_word is None:
-            self._last_word = self._charge(ending, meter, complete=True)
-        return self._last_word
-
-    def _is_plausible(self, report: Usage) -> bool:
-        """A report is of what a model can read and say; and not of more than the caller's cap, but for thoughts, which
-        some vendors do not count toward it."""
-        limits, cap = self._offer.model.limits, self._ask.max_output_tokens
-        most_tokens = limits.context_tokens * self._ask.n
-        if cap is None:
-            return plausible(report, most_tokens)
-        if limits.hidden_reasoning or self._ask.thinks:
-            cap = max(cap, limits.max_output_tokens)
-        return plausible(report, most_tokens) and report.output_tokens <= with_slack(cap * self._ask.n)
-
-    def _counted_tokens(self, meter: AnyMeter) -> int:
-        """The output as it was counted. A guess is charged as far as it was held for, and no further."""
-        guessed_tokens = meter.guessed_tokens
-        known_tokens = meter.output_tokens - guessed_tokens
-        return known_tokens + min(guessed_tokens, max(0, self._covered_tokens - known_tokens))
-
-    def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
-        most_tokens = self._offer.model.limits.context_tokens * self._ask.n
-        reported = meter.reported if meter.reported and self._is_plausible(meter.reported) else None
-        if reported and self._ask.measured:
-            # Whoever sends more images than were asked for gives them away.
-            reported = Usage(min(reported.input_tokens, self._ask.input_tokens))
-        output_tokens = 0 if reported and complete else min(self._counted_tokens(meter), most_tokens)
-        if reported and reported.output_tokens < output_tokens:
-            seen = Seen(counted=Usage(reported.input_tokens, output_tokens, reported.cached_tokens))
-        else:
-            so_far = meter.so_far
-            told = so_far if so_far and self._is_plausible(so_far) else Usage(self._ask.input_tokens)
-            # What was thought before it was spoken is known from such reports alone.
-            counted = Usage(told.input_tokens, max(output_tokens, told.output_tokens), told.cached_tokens)
-            seen = Seen(reported=reported, counted=counted, measured=self._ask.measured)
-        due = charge(ending, seen, self._offer.rate, most_tokens=most_tokens)
-        if ending is Ending.QUOTA_RAN_OUT:
-            # Who was told that the quota is at its end owes nothing beyond it.
-            return msgspec.structs.replace(due, amount=min(due.amount, self._held))
+        """What the call costs if it ends like this. `complete`: whether the answer was."""
+        if self._last_word is not None and complete and ending is Ending.COMPLETED:
+            return self._last_word
+        due = self._charge(ending, meter, complete=complete)
+        if complete and ending is Ending.COMPLETED:
+            self._last_word = due
         return due
 
-    def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> None:
-        told = [attempt.told(ending, self._cost(attempt, due)) for attempt in attempts]
-        self._ledger.settle(self._settlement(due, ending, told))
+    def foretell(self, meter: AnyMeter) -> Quota:
+        """What the answer costs if nothing more comes of it, and it is complete."""
+        return self._charge(Ending.COMPLETED, meter, complete=True).amount
+
+    @property
+    def known_charge(self) -> Quota | None:
+        """What the answer costs if all of it comes, where that was known before."""
+        terms = self._terms
+        return self._payment.bounded(terms.rate.charge(Usage(terms.ask.input_units))) if terms.ask.measured else None
+
+    def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
+        covered_tokens, held, terms = self._covered_tokens, self._held, self._terms
+        if self.input_units != terms.ask.input_units:
+            ask = msgspec.structs.replace(terms.ask, input_units=self.input_units)
+            terms = msgspec.structs.replace(terms, ask=ask)
+        due = charge(ending, terms, meter, complete=complete, covered_tokens=covered_tokens, held=held)
+        return msgspec.structs.replace(due, amount=self._payment.bounded(due.amount))
+
+    def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> SettledCall:
+        """Hand the settlement over. Return what the call came to."""
+        costs = [self._cost(attempt, due) for attempt in attempts]
+        told = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
+        settled = self._ledger.settle(self._settlement(due, ending, told))
+        if self._payment.claim is not None and not due.amount:
+            self._freed = asyncio.ensure_future(settled)
+        provider_seconds = seconds_of(attempts)
+        return SettledCall(
+            model=self._model.id,
+            kind=unit_of(self._model.kind, self._terms.rate.price),
+            ending=ending,
+            charge=due,
+            attempts=tuple(
+                SettledAttempt(attempt.account, attempt.outcome or ending, cost)
+                for attempt, cost in zip(attempts, costs, strict=True)
+            ),
+            own_seconds=self._call.own_seconds(provider_seconds),
+            provider_seconds=provider_seconds,
+        )
+
+    async def close(self) -> None:
+        """Where the call cost nothing and its key is free again: wait until the books know that."""
+        if self._freed is not None:
+            await asyncio.wait({self._freed}, timeout=KNOWN_WITHIN_SECONDS)
+
+    async def note_cut(self, claim: CallClaim | None) -> None:
+        """The caller is about to be told that the call goes on alone: let the same call be known again."""
+        if claim is None:
+            return
+        note = partial(self._ledger.note_cut, self._call.request.request_id, self._caller.account_id, claim)
+        await _patiently(note)
 
     def _cost(self, attempt: Attempt, due: Charge) -> Quota:
         """What an attempt costs us, at its account's share of the list price: what it delivered, or the input alone."""
         if not attempt.may_have_cost:
             return Quota(0)
-        usage = Usage(self._ask.input_tokens) if attempt.outcome else due.usage
-        return Quota(Rate(self._offer.rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
-
-    async def _extend_patiently(self, extension: Extension) -> Verdict:
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + EXTENSION_PATIENCE_SECONDS
-        while True:
-            try:
-                return await self._ledger.extend(extension)
-            except WorkerFenced:
-                raise
-            except Unavailable:
-                if loop.time() > give_up_at:
-                    raise
-                await asyncio.sleep(EXTENSION_RETRY_SECONDS)
+        usage = Usage(self._terms.ask.input_units) if attempt.outcome else due.usage
+        return Quota(Rate(self._terms.rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
 
     def _hear_of_checkpoint(self, done: "asyncio.Future[bool]") -> None:
         self._checkpoint = None
@@ -260,23 +267,34 @@ class Bill:
 
     def _settlement(self, due: Charge, ending: Ending, attempts: Sequence[Mapping[str, object]]) -> Settlement:
         return Settlement(
-            request_id=self._call.request_id,
+            request_id=self._call.request.request_id,
             account_id=self._caller.account_id,
             charge=due,
             ending=ending,
             attempts=tuple(attempts),
         )
 
-    def _advice(self, verdict: Verdict) -> str:
+    def _advice(self, verdict: HoldVerdict) -> str:
         """The largest answer that could be asked for, where there is one."""
-        fits = most_output_tokens(verdict.available, self._ask, self._offer.rate)
-        if not fits or self._ask.measured or verdict.outcome is Outcome.DEBT:
+        ask = self._terms.ask
+        fits = most_output_tokens(verdict.available, ask, self._terms.rate)
+        # Images have no such maximum.
+        is_of_images = ask.measured or ask.likely_output_tokens is not None
+        if not fits or is_of_images or verdict.outcome is HoldOutcome.DEBT:
             return ""
-        return f" (with max_tokens of {min(fits, self._offer.model.limits.max_output_tokens)} or less it would fit)"
+        return f" (with max_tokens of {min(fits, self._terms.token_caps.max_output_tokens)} or less it would fit)"
 
-    def _refusal(self, verdict: Verdict, need: str) -> GatewayError:
-        refusal = SHORT.get(verdict.outcome)
-        if refusal is None:
-            return KeyUnknown() if verdict.outcome is Outcome.UNKNOWN_KEY else WorkerFenced()
-        has = HAS[refusal].format(available=usd_exact(verdict.available))
-        return refusal(f"{has}; {need}. Sending it again will not help: top up or ask for less.")
+
+async def _patiently(ask: Callable[[], Awaitable[Obtained]]) -> Obtained:
+    """What the ledger says, once it can be asked."""
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + EXTENSION_PATIENCE_SECONDS
+    while True:
+        try:
+            return await ask()
+        except WorkerFenced:
+            raise
+        except Unavailable:
+            if loop.time() > give_up_at:
+                raise
+            await asyncio.sleep(EXTENSION_RETRY_SECONDS)

@@ -1,18 +1,21 @@
-"""A call as it came in, and the ways in which one that runs can be ended from outside."""
+"""A call that runs, and the ways in which it can be ended from outside."""
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import NoReturn, Self
-from uuid import UUID
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NoReturn, Protocol, Self, TypeVar
 
 from tollkeeper.core.addresses import Address
-from tollkeeper.core.charge import Ending
 from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.limits import Outcome
-from tollkeeper.ports import Passage
+from tollkeeper.core.money.charge import Ending
+from tollkeeper.metrics.calls import SettledCall
+from tollkeeper.relay.dispatch.attempt import Attempt
+from tollkeeper.relay.gate import GateVisitor
+
+Body = TypeVar("Body")
 
 # How long a call that is cut off may wait for the next piece of its answer.
 CUT_OFF_SECONDS = 3.0
@@ -22,61 +25,84 @@ class ClientLeft(Exception):
     """Nobody is there any more to hear the answer."""
 
 
+class IncomingRequest(GateVisitor, Protocol):
+    """Who asks, where, from where. Whoever took the request in keeps it: a call refers to it, and copies nothing."""
+
+    @property
+    def address(self) -> Address | None: ...
+    @property
+    def authorization(self) -> str | None: ...
+    @property
+    def client(self) -> Ip | None: ...
+    @property
+    def path(self) -> str: ...
+    def header(self, name: bytes, /) -> str | None:
+        """The value of a header that may stand only once."""
+        ...
+
+    def called_by(self, caller: KeyRecord, /) -> None:
+        """Is told whose call it is, as soon as that is known."""
+        ...
+
+    def note_model(self, model_id: str, /) -> None:
+        """Is told which model of the catalog is asked, as soon as that is known."""
+        ...
+
+    def note_settled(self, settled: SettledCall, attempts: Sequence[Attempt], /) -> None:
+        """Is told what the call came to, and where it was sent."""
+        ...
+
+
 class Call:
-    """Who asks what, where. The body is read only after the caller was admitted."""
+    """What becomes of a request that is relayed."""
 
     __slots__ = (
         "_reason",
         "_task",
         "_timers",
-        "address",
-        "admitted",
-        "authorization",
-        "client",
+        "_without_us_seconds",
+        "before_cut",
+        "created_at",
         "cut_off_by",
         "ended_as",
-        "ip",
         "is_streamed",
         "let_go_of_body",
-        "limits_told",
-        "output_tokens",
-        "passage",
-        "read_body",
-        "request_id",
+        "request",
+        "tell_failure",
     )
 
-    def __init__(
-        self,
-        request_id: UUID,
-        address: Address,
-        authorization: str | None,
-        read_body: Callable[[], Awaitable[object]],
-        admitted: Callable[[KeyRecord], None] = lambda _: None,
-    ) -> None:
-        """`admitted` is told whose call it is, as soon as that is known."""
-        self.request_id = request_id
-        self.address = address
-        self.authorization = authorization
-        self.read_body = read_body
-        # Told when the body is not needed any more.
-        self.let_go_of_body: Callable[[], None] = lambda: None
-        self.admitted = admitted
-        # From where it comes, also as bans name it, and who is told how its rate limits stand.
-        self.client: Ip | None = None
-        self.ip = ""
+    def __init__(self, request: IncomingRequest, let_go_of_body: Callable[[], None] = lambda: None) -> None:
+        """`let_go_of_body` is called when the body is not needed any more."""
+        self.request = request
+        self.created_at = time.monotonic()
+        # Of its time, what its caller took to send the body.
+        self._without_us_seconds = 0.0
+        self.let_go_of_body = let_go_of_body
         # Whether its answer goes out as it comes.
         self.is_streamed = False
-        self.limits_told: Callable[[Outcome], None] = lambda _: None
-        # Its places in the windows of its limits, once it has them; and what it used of tokens beside its input.
-        self.passage: Passage | None = None
-        self.output_tokens = 0
+        # What is done before its caller is told that it goes on alone.
+        self.before_cut: Callable[[], Awaitable[None]] | None = None
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
         # Why its caller hears no more of it.
         self.cut_off_by: GatewayError | None = None
+        # How a stream that has begun tells what ends it, in a protocol where that depends on what was told before.
+        self.tell_failure: Callable[[GatewayError], bytes] | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
         self._timers: list[asyncio.TimerHandle] = []
+
+    async def read_body(self, read: Callable[[], Awaitable[Body]]) -> Body:
+        """Read the body. The time that this takes is the caller's."""
+        begun = time.monotonic()
+        try:
+            return await read()
+        finally:
+            self._without_us_seconds = time.monotonic() - begun
+
+    def own_seconds(self, provider_seconds: float) -> float:
+        """The time so far that is neither its caller's nor the provider's."""
+        return max(0.0, time.monotonic() - self.created_at - self._without_us_seconds - provider_seconds)
 
     def goes_on(self, ending: Ending) -> None:
         """Its caller will hear no more, but its answer is paid for and therefore heard to the end."""
@@ -183,6 +209,10 @@ class Running:
         self._calls.discard(call)
         if not self._calls:
             self._none_left.set()
+
+    @property
+    def count(self) -> int:
+        return len(self._calls)
 
     @property
     def is_over(self) -> bool:

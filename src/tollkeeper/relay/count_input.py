@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 
-from tollkeeper.core import tokens
-from tollkeeper.core.catalog import Model
-from tollkeeper.core.chat import WHOLE_BYTES_MOST, ChatOrder
-from tollkeeper.core.errors import AnswerWouldBeTooLarge
-from tollkeeper.core.quote import Ask
+from tollkeeper.core.calls import tokens
+from tollkeeper.core.calls.chat import WHOLE_BYTES_MOST, ChatOrder
+from tollkeeper.core.calls.native import Dialect
+from tollkeeper.core.catalog.models import Model
+from tollkeeper.core.errors import AnswerWouldBeTooLarge, BadRequest, ContextLengthExceeded, PromptTooLong
+from tollkeeper.core.money.quote import Ask
 
 # Text up to this is counted at once: half a millisecond.
 AT_ONCE_CHARACTERS = 12_000
@@ -33,6 +34,8 @@ REMEMBERED_CHARACTERS = range(1_000, 256_000)
 REMEMBERED_MOST = 20_000
 # So many of the longest are digested in 10 ms.
 TEXTS_AT_ONCE = 40
+# Vendors count otherwise than we do: so much beyond a model's context is for the provider to judge.
+SLACK_PART = 8
 
 
 class InputCounter:
@@ -47,22 +50,29 @@ class InputCounter:
         """`owner`: the account that sends it."""
         if order.characters < REMEMBERED_CHARACTERS.start:
             return order.input_tokens(part_tokens=part_tokens)
-        total, new_texts, places = order.framing_tokens + order.media_parts * part_tokens, [], []
-        for number, text in enumerate(order.texts, 1):
+        counts = await self.count_each(order.texts, owner=owner)
+        return order.framing_tokens + order.media_parts * part_tokens + sum(counts)
+
+    async def count_each(self, texts: Sequence[str], *, owner: int) -> list[int]:
+        """The tokens of each text."""
+        counts, new_texts, places = [0] * len(texts), [], []
+        for number, text in enumerate(texts, 1):
             if number % TEXTS_AT_ONCE == 0:
                 # To look for many takes a while, too.
                 await asyncio.sleep(0)
             place = self._place(owner, text) if len(text) in REMEMBERED_CHARACTERS else None
             if place is not None and place in self._known:
-                total += self._known[place]
+                counts[number - 1] = self._known[place]
                 self._known.move_to_end(place)
             else:
-                new_texts.append(text)
+                new_texts.append((number - 1, text))
                 places.append(place)
-        counts, exact = await self._count_new(new_texts)
+        found, exact = await self._count_new([text for _, text in new_texts])
         if exact:
-            self._remember(places, counts)
-        return total + sum(counts)
+            self._remember(places, found)
+        for (index, _), counted in zip(new_texts, found, strict=True):
+            counts[index] = counted
+        return counts
 
     async def _count_new(self, texts: Sequence[str]) -> tuple[list[int], bool]:
         """The count of each, and whether they are exact."""
@@ -85,21 +95,40 @@ class InputCounter:
 
 
 async def read_ask(order: ChatOrder, model: Model, counter: InputCounter, *, owner: int) -> Ask:
-    """What of an order decides how much is held. Its texts are not needed after that. Raise AnswerWouldBeTooLarge."""
-    limits = model.limits
-    if not order.stream and order.answer_bytes_most(limits.max_output_tokens) > WHOLE_BYTES_MOST:
+    """What of an order decides how much is held. Its texts are not needed after that. Raise AnswerWouldBeTooLarge,
+    ContextLengthExceeded, PromptTooLong."""
+    caps = model.token_caps
+    if not order.stream and order.answer_bytes_most(caps.max_output_tokens) > WHOLE_BYTES_MOST:
         raise AnswerWouldBeTooLarge
-    input_tokens = await counter.count(order, owner=owner, part_tokens=limits.hold_part_tokens)
+    input_tokens = await counter.count(order, owner=owner, part_tokens=caps.hold_part_tokens)
     order.texts = ()
-    counted_tokens = order.media_parts * limits.hold_part_tokens
+    counted_tokens = order.media_parts * caps.hold_part_tokens
+    if (text_tokens := input_tokens - counted_tokens) > caps.context_tokens + caps.context_tokens // SLACK_PART:
+        raise _too_long(order, caps.context_tokens, text_tokens)
+    untranslated_tokens = order.native.untranslated_tokens if order.native else 0
+    beside_tokens = order.media_tokens + untranslated_tokens
+    media_tokens = max(0, min(beside_tokens, caps.context_tokens) - counted_tokens)
     return Ask(
-        input_tokens=input_tokens,
+        input_units=input_tokens,
         max_output_tokens=order.max_output_tokens,
         n=order.n,
         thinks=order.thinks,
-        media_tokens=max(0, min(order.media_tokens, limits.context_tokens) - counted_tokens),
+        media_tokens=media_tokens,
+        untranslated_tokens=max(0, min(untranslated_tokens, media_tokens, caps.context_tokens - input_tokens)),
         has_media=order.media_parts > 0,
+        parts=order.parts,
+        tools=order.vendor_tools,
+        may_use=order.provider_tools,
     )
+
+
+def _too_long(order: ChatOrder, context_tokens: int, sent_tokens: int) -> BadRequest:
+    """In the words of the caller's dialect: programs look for them."""
+    dialect = None if order.native is None else order.native.dialect
+    if dialect is Dialect.MESSAGES:
+        return PromptTooLong(context_tokens, sent_tokens)
+    param = "input" if dialect is Dialect.RESPONSES else "messages"
+    return ContextLengthExceeded(context_tokens, sent_tokens, param=param)
 
 
 def count_for_a_while(texts: Sequence[str]) -> tuple[list[int], bool]:

@@ -10,18 +10,18 @@ from uuid import UUID
 
 from tollkeeper.core.errors import RateLimited
 from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.limits import Outcome, Rates, Windows, is_restricted, refusal, windows_of
+from tollkeeper.core.limits.windows import LimitOutcome, Measure, Rates, Windows, is_restricted, refusal, windows_of
 from tollkeeper.ports import Clock, Limiter, Passage
 
 
-class Visitor(Protocol):
+class GateVisitor(Protocol):
     """Who comes to the gate: a call, or a lookup."""
 
     @property
     def request_id(self) -> UUID: ...
     @property
     def ip(self) -> str: ...
-    def limits_told(self, outcome: Outcome, /) -> None:
+    def note_limits(self, outcome: LimitOutcome, /) -> None:
         """Is told how its limits stand."""
         ...
 
@@ -35,31 +35,37 @@ class Gate:
     def __init__(self, limiter: Limiter, clock: Clock, *, restricted_percent: int, unpaid_running_most: int) -> None:
         """`restricted_percent`: what a restricted account has of its standard rate. `unpaid_running_most`: calls under
         way of an account that never paid: one that can be thrown away must not run up a debt by many at once."""
-        self.limiter = limiter
+        self._limiter = limiter
         self._clock = clock
         self._restricted_percent = restricted_percent
         self._unpaid_running_most = unpaid_running_most
+        # How many calls were refused, by what the limit counts.
+        self.refusals = dict.fromkeys(Measure, 0)
         # By key, what it calls, whether it is restricted and has paid: the windows, and the rates they were made from.
         self._windows: dict[tuple[int, str, str, bool, bool], tuple[Rates, Windows]] = {}
 
-    def refuse_early(self, visitor: Visitor, caller: KeyRecord, rates: Rates, kind: str) -> None:
+    def reject_if_known_full(self, visitor: GateVisitor, caller: KeyRecord, rates: Rates, kind: str) -> None:
         """Raise RateLimited where the call cannot pass, without asking anybody."""
         # Where models have rates of their own, the account's window depends on the model, which is not known yet.
-        full = self.limiter.known_full(self._windows_of(caller, rates, KEY_ALONE if rates.model_rates else kind))
+        full = self._limiter.known_full(self._windows_of(caller, rates, KEY_ALONE if rates.model_rates else kind))
         if full is not None:
-            self._tell(visitor, caller, full)
+            self._raise_if_refused(visitor, caller, full)
 
     async def enter(
-        self, visitor: Visitor, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "", *, tokens: int = 0
+        self, visitor: GateVisitor, caller: KeyRecord, rates: Rates, kind: str, model_id: str = "", *, tokens: int = 0
     ) -> Passage:
-        """Take a place in every window. Raise RateLimited, and take none."""
+        """Take a place in every window, until `leave`. Raise RateLimited, and take none."""
         windows = self._windows_of(caller, rates, kind, model_id)
         passage = Passage(windows, visitor.request_id, tokens, visitor.ip)
         if windows.each:
-            self._tell(visitor, caller, await self.limiter.admit(passage))
+            self._raise_if_refused(visitor, caller, await self._limiter.admit(passage))
         return passage
 
-    async def count(self, visitor: Visitor, caller: KeyRecord, rates: Rates) -> None:
+    def leave(self, passage: Passage, output_tokens: int) -> None:
+        """A call is over that entered: give back its place among those under way, and count its output."""
+        self._limiter.ended(passage, output_tokens)
+
+    async def count(self, visitor: GateVisitor, caller: KeyRecord, rates: Rates) -> None:
         """Take a place for a call that is refused for another reason, if there is one."""
         with contextlib.suppress(RateLimited):
             await self.enter(visitor, caller, rates, KEY_ALONE)
@@ -80,9 +86,10 @@ class Gate:
         self._windows[place] = (rates, windows)
         return windows
 
-    def _tell(self, visitor: Visitor, caller: KeyRecord, outcome: Outcome) -> None:
-        visitor.limits_told(outcome)
+    def _raise_if_refused(self, visitor: GateVisitor, caller: KeyRecord, outcome: LimitOutcome) -> None:
+        visitor.note_limits(outcome)
         window = outcome.refused
         if window is not None:
+            self.refusals[window.measure] += 1
             is_why = not window.is_of_key and is_restricted(caller, self._clock.now())
             raise refusal(window, outcome.retry_in_us, caller.restricted_until if is_why else None)

@@ -1,14 +1,16 @@
 """The operations: what can be asked, how each is read, measured and answered. One row each."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, Generic
 
 import msgspec
 
-from tollkeeper.core.catalog import Kind, Model
-from tollkeeper.core.chat import ChatOrder, read_chat
-from tollkeeper.core.keys import KeyRecord
-from tollkeeper.core.media import (
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.embedding import EmbeddingOrder, read_embedding
+from tollkeeper.core.calls.image_edit import read_image_edit
+from tollkeeper.core.calls.image_tokens import AUTO, INPUT_IMAGE_TOKENS, output_tokens_each
+from tollkeeper.core.calls.media import (
     AudioOrder,
     ImageOrder,
     SpeechOrder,
@@ -18,11 +20,25 @@ from tollkeeper.core.media import (
     read_translation,
     seconds_begun,
 )
-from tollkeeper.core.quote import Ask
+from tollkeeper.core.catalog.models import Kind, Model
+from tollkeeper.core.dialects.messages.order import read_messages
+from tollkeeper.core.dialects.messages.telling import MessagesTelling
+from tollkeeper.core.dialects.responses.order import NativeResponses, read_responses
+from tollkeeper.core.dialects.responses.telling import ResponsesTelling
+from tollkeeper.core.dialects.telling import AnswerHeading
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.money.parts import Part
+from tollkeeper.core.money.quote import Ask
 from tollkeeper.ports import AudioLengths
+from tollkeeper.relay.answers.dialects import told_answer
+from tollkeeper.relay.answers.gathered import EmbeddingAnswer, image_answer
+from tollkeeper.relay.answers.media import SpeechAnswer, TranscriptAnswer
+from tollkeeper.relay.answers.streamed import chat_answer
+from tollkeeper.relay.answers.whole import Answer, ChatAnswer, Dispatch, OrderType
+from tollkeeper.relay.aside import Came
+from tollkeeper.relay.bill import Bill
+from tollkeeper.relay.call import Call
 from tollkeeper.relay.count_input import InputCounter, read_ask
-from tollkeeper.relay.media_answer import ImageAnswer, SpeechAnswer, TranscriptAnswer
-from tollkeeper.relay.streamed_answer import chat_answer
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -32,14 +48,17 @@ class Measures(msgspec.Struct, frozen=True):
     lengths: AudioLengths
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class Operation(msgspec.Struct, Generic[Came, OrderType], frozen=True, kw_only=True):
+    """What belongs to one order: a row in which another order's reader or answer stands is an error to the type
+    checker."""
+
     kind: Kind
-    # Of what came; raises 400.
-    read: Callable[[Any], Any]
+    # Parse what came into an order; raises 400.
+    read: Callable[[Came], OrderType]
     # How much is asked, once it is known to be on offer; raises 400, 503.
-    ask: Callable[[Any, Model, KeyRecord, Measures], Awaitable[Ask]]
-    # Which kind of answer an order gets.
-    answer: Callable[[Any], Any]
+    ask: Callable[[OrderType, Model, KeyRecord, Measures], Awaitable[Ask]]
+    # The answer that an order gets: the class, or what chooses one.
+    answer: Callable[[Call, OrderType, Bill, Dispatch, float], Answer[OrderType, Any]]
 
 
 async def ask_chat(order: ChatOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
@@ -48,26 +67,63 @@ async def ask_chat(order: ChatOrder, model: Model, caller: KeyRecord, measures: 
 
 async def ask_image(order: ImageOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     order.check(model.media)
-    return Ask(input_tokens=order.n, measured=True)
+    if not model.has_one_price:
+        return Ask(input_units=order.n, measured=True)
+    each = output_tokens_each(order.asked_size or AUTO, order.asked_quality or AUTO)
+    order.tokens_each = min(each, model.token_caps.max_output_tokens)
+    (prompt_tokens,) = await measures.counter.count_each([order.prompt], owner=caller.account_id)
+    image_tokens = min(model.token_caps.hold_part_tokens, INPUT_IMAGE_TOKENS)
+    return Ask(
+        input_units=prompt_tokens + image_tokens * order.images,
+        likely_output_tokens=order.tokens_each,
+        n=order.n,
+        has_media=order.images > 0,
+        media_tokens=(INPUT_IMAGE_TOKENS - image_tokens) * order.images,
+        parts=frozenset({Part.IMAGE_OUTPUT}),
+    )
+
+
+async def ask_embedding(order: EmbeddingOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
+    counts = await measures.counter.count_each(order.texts, owner=caller.account_id) or [*map(len, order.token_lists)]
+    order.check_lengths(counts, model.token_caps.context_tokens)
+    order.counted_tokens = sum(counts)
+    return Ask(input_units=order.counted_tokens, max_output_tokens=0, n=order.inputs)
 
 
 async def ask_speech(order: SpeechOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     order.check(model.media)
-    return Ask(input_tokens=order.characters, measured=True)
+    return Ask(input_units=order.characters, measured=True)
 
 
 async def ask_audio(order: AudioOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
     file, filename = order.upload.file, order.upload.filename
     milliseconds = await measures.lengths.milliseconds(file, filename, owner=caller.account_id)
-    return Ask(input_tokens=seconds_begun(milliseconds), measured=True)
+    return Ask(input_units=seconds_begun(milliseconds), measured=True)
 
+
+def tell_responses(call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float) -> ChatAnswer:
+    """Told as responses. What they repeat of their order is kept; the order itself is not."""
+    native = order.native
+    if not isinstance(native, NativeResponses):
+        raise TypeError(native)
+    echo, tools = native.echo, native.tools.names
+
+    def new_telling(heading: AnswerHeading) -> ResponsesTelling:
+        telling = ResponsesTelling(heading, echo, tools)
+        call.tell_failure = telling.fail
+        return telling
+
+    return told_answer(new_telling, call, order, bill, dispatch, drain_seconds)
+
+
+tell_messages = partial(told_answer, MessagesTelling)
 
 CHAT = Operation(kind=Kind.CHAT, read=read_chat, ask=ask_chat, answer=chat_answer)
-IMAGE = Operation(kind=Kind.IMAGE, read=read_image, ask=ask_image, answer=lambda _: ImageAnswer)
-SPEECH = Operation(kind=Kind.SPEECH, read=read_speech, ask=ask_speech, answer=lambda _: SpeechAnswer)
-TRANSCRIPTION = Operation(
-    kind=Kind.TRANSCRIPTION, read=read_transcription, ask=ask_audio, answer=lambda _: TranscriptAnswer
-)
-TRANSLATION = Operation(
-    kind=Kind.TRANSCRIPTION, read=read_translation, ask=ask_audio, answer=lambda _: TranscriptAnswer
-)
+MESSAGES = Operation(kind=Kind.CHAT, read=read_messages, ask=ask_chat, answer=tell_messages)
+RESPONSES = Operation(kind=Kind.CHAT, read=read_responses, ask=ask_chat, answer=tell_responses)
+IMAGE = Operation(kind=Kind.IMAGE, read=read_image, ask=ask_image, answer=image_answer)
+IMAGE_EDIT = Operation(kind=Kind.IMAGE, read=read_image_edit, ask=ask_image, answer=image_answer)
+SPEECH = Operation(kind=Kind.SPEECH, read=read_speech, ask=ask_speech, answer=SpeechAnswer)
+TRANSCRIPTION = Operation(kind=Kind.TRANSCRIPTION, read=read_transcription, ask=ask_audio, answer=TranscriptAnswer)
+TRANSLATION = Operation(kind=Kind.TRANSCRIPTION, read=read_translation, ask=ask_audio, answer=TranscriptAnswer)
+EMBEDDING = Operation(kind=Kind.EMBEDDING, read=read_embedding, ask=ask_embedding, answer=EmbeddingAnswer)

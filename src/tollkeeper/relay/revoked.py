@@ -4,19 +4,19 @@ Rules of this file
 1. It is looked every second, by key, in memory; a key is looked up anew only after the change feed told of a change. No
    piece of a stream costs more for it.
 2. An act that is to stop somebody stops what runs: a key is revoked or gone, an account is disabled. That a key expires
-   is no such act, and what was begun in time may end.
+   is no such act, nor that it is paused: what was begun in time may end.
 3. An answer that goes out whole is not ended: the provider's price for it is due already, and it grows no further.
 4. While the keys cannot be looked up, streams go on.
 """
 
 import asyncio
 
-from tollkeeper.core.charge import Ending
 from tollkeeper.core.errors import AccountDisabled, GatewayError, KeyRevoked
+from tollkeeper.core.money.charge import Ending
 from tollkeeper.ports import Keys
 from tollkeeper.relay.admit import SCHEME
 from tollkeeper.relay.call import Call, Running
-from tollkeeper.steady import survive
+from tollkeeper.steady import run_and_log
 
 LOOK_SECONDS = 1.0
 
@@ -39,7 +39,7 @@ class Revocations:
         """Look again and again, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            await survive("look for streams of revoked keys", self.look)
+            await run_and_log("look for streams of revoked keys", self.look)
 
     async def look(self) -> None:
         for call in self._running.streams():
@@ -48,7 +48,7 @@ class Revocations:
                 call.cut_off(reason, Ending.REVOKED)
 
     async def _reason(self, call: Call) -> GatewayError | None:
-        record = await self._keys.find((call.authorization or "").removeprefix(SCHEME))
+        record = await self._keys.find((call.request.authorization or "").removeprefix(SCHEME))
         if record is None or record.revoked:
             return KeyRevoked(REVOKED)
         return AccountDisabled(DISABLED) if record.account_disabled else None

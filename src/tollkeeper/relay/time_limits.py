@@ -3,7 +3,6 @@
 import msgspec
 
 from tollkeeper.core.addresses import Address
-from tollkeeper.relay.call import Call
 
 # On the backup address there is one: it has no failover.
 ATTEMPTS_MOST = 3
@@ -11,7 +10,7 @@ ATTEMPTS_MOST = 3
 GRACE_SECONDS = 60
 
 
-class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
+class CallTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     cut_seconds: float
     longest_seconds: int
     first_byte_seconds: float
@@ -24,9 +23,9 @@ class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
         hold_seconds = max(2 * self.longest_seconds, silent_seconds) + GRACE_SECONDS
         msgspec.structs.force_setattr(self, "hold_seconds", hold_seconds)
 
-    def of(self, call: Call, *, streamed: bool) -> float | None:
+    def of(self, address: Address | None, *, streamed: bool) -> float | None:
         """How long a call may last: on the main address streams may last as long as they speak."""
-        return None if streamed and call.address is not Address.BACKUP else self.longest_seconds
+        return None if streamed and address is not Address.BACKUP else self.longest_seconds
 
     def first_byte(self, *, streamed: bool) -> float:
         """A whole answer begins when it is complete."""

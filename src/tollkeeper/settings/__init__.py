@@ -5,8 +5,10 @@ from tollkeeper.settings.reading import (
     PREFIX,
     BadSettings,
     description,
+    headers_in,
     keys_by_version,
     load,
+    peppers_in,
     sources,
 )
 from tollkeeper.settings.secret import Secret
@@ -19,7 +21,9 @@ __all__ = [
     "Secret",
     "Settings",
     "description",
+    "headers_in",
     "keys_by_version",
     "load",
+    "peppers_in",
     "sources",
 ]

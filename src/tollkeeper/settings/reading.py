@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -24,9 +24,12 @@ from tollkeeper.settings.secret import Secret
 from tollkeeper.settings.values import Settings
 
 PREFIX = "TOLLKEEPER_"
+MARK = "mark:"
+MARK_BYTES = 32
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
 SEVERAL_SERVERS = re.compile(r"rediss?\+(sentinel|cluster)://(?:[^/]*@)?([^/]*)(/?.*)")
 HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
+HEADER_FORM = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([!-~]([ -~]*[!-~])?)")
 SENDER_FORM = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>@\r\n]+ <[^<>@\s]+@[^<>@\s]+>")
 
 
@@ -55,7 +58,8 @@ def load(environment: Mapping[str, str]) -> Settings:
     # An empty one is none.
     values["journal_folder"] = values.get("journal_folder") or usual_journal_folder(environment)
     settings = Settings(**values)
-    problems = _check_hosts(settings) + _check_proxies(settings) + _check_mail(settings) + _check_log_site(settings)
+    checks = (_check_versions, _check_hosts, _check_proxies, _check_mail, _check_log_site)
+    problems = [problem for check in checks for problem in check(settings)]
     if problems:
         raise BadSettings("\n".join(problems))
     return settings
@@ -90,6 +94,34 @@ def keys_by_version(text: str, *, least_bytes: int, most_bytes: int | None = Non
     return found
 
 
+def peppers_in(text: str) -> tuple[dict[int, bytes], bytes | None]:
+    """Parse `1:BASE64,2:BASE64`; and `mark:BASE64`, the mark of the service from before its oldest pepper was retired,
+    where one stands there."""
+    items = [item.strip() for item in text.split(",")]
+    marks = [item.removeprefix(MARK) for item in items if item.startswith(MARK)]
+    rest = ",".join(item for item in items if not item.startswith(MARK))
+    if len(marks) > 1:
+        raise ValueError("the mark stands there twice")
+    try:
+        mark = base64.b64decode(marks[0], validate=True) if marks else None
+    except binascii.Error:
+        raise ValueError("the mark is not base64") from None
+    if mark is not None and len(mark) != MARK_BYTES:
+        raise ValueError(f"the mark has {len(mark)} bytes; it must have exactly {MARK_BYTES}")
+    return keys_by_version(rest, least_bytes=32), mark
+
+
+def headers_in(text: str) -> dict[str, str]:
+    """Parse `name=value,name=value`, where values may be percent-encoded."""
+    found = {}
+    for number, item in enumerate(filter(None, map(str.strip, text.split(","))), start=1):
+        header = HEADER_FORM.fullmatch(unquote(item))
+        if header is None:
+            raise ValueError(f"item {number} does not read name=value, in plain ASCII")
+        found[header[1].lower()] = header[2]
+    return found
+
+
 def description(name: str) -> str:
     annotations = get_args(get_type_hints(Settings, include_extras=True)[name])
     return next(item.description or "" for item in annotations if isinstance(item, Meta))
@@ -107,7 +139,7 @@ def _convert(name: str, value: object) -> object:
 
 def _secret(name: str, value: str) -> Secret:
     if name == "peppers":
-        keys_by_version(value, least_bytes=32)
+        peppers_in(value)
     if name == "envelope_keys":
         keys_by_version(value, least_bytes=32, most_bytes=32)
     if name == "database_url":
@@ -116,6 +148,8 @@ def _secret(name: str, value: str) -> Secret:
         _check_redis(value)
     if name == "smtp_url" and value:
         _check_address(value, ("smtp://", "smtps://"))
+    if name == "otel_headers":
+        headers_in(value)
     if name == "egress_proxy" and value:
         _check_address(value, ("http://", "https://"))
     return Secret(value)
@@ -146,6 +180,18 @@ def _check_redis(value: str) -> None:
         raise ValueError("it must name the service behind the hosts: redis+sentinel://host:port/service")
     if database and not database.isdigit():
         raise ValueError("what follows the service is the number of a database")
+
+
+def _check_versions(settings: Settings) -> list[str]:
+    listed = {
+        "pepper_in_use": ("peppers", peppers_in(settings.peppers)[0]),
+        "envelope_key_in_use": ("envelope_keys", keys_by_version(settings.envelope_keys, least_bytes=32)),
+    }
+    return [
+        f"{PREFIX}{name.upper()}: version {getattr(settings, name)} is not listed in {PREFIX}{place.upper()}."
+        for name, (place, versions) in listed.items()
+        if getattr(settings, name) and getattr(settings, name) not in versions
+    ]
 
 
 def _check_hosts(settings: Settings) -> list[str]:

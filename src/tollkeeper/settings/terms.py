@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
+
+from tollkeeper.settings.versions import VersionsInUse
 
 # More than nothing, to the micro-USD.
 USD_FORM = r"^(?!0*\.?0*$)[0-9]{1,6}(\.[0-9]{1,6})?$"
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class Terms(VersionsInUse, frozen=True, kw_only=True):
     referral_pending_days: Annotated[
         int, Meta(ge=0, le=366, description="Days until an inviter's cash can be withdrawn.")
     ] = 14

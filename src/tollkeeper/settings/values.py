@@ -28,13 +28,15 @@ class Settings(Terms, frozen=True, kw_only=True):
         Secret,
         Meta(
             description="Secrets under which API keys are digested: 1:BASE64, at least 32 bytes each. To rotate, add "
-            "2:BASE64 behind a comma; keys made under older versions go on working while those are listed."
+            "2:BASE64 behind a comma; keys made under older versions go on working while those are listed. "
+            "`tollkeeper pepper retire` says what takes a version's place (mark:BASE64)."
         ),
     ]
     envelope_keys: Annotated[
         Secret,
         Meta(
-            description="Master keys that seal provider keys at rest: 1:BASE64, exactly 32 bytes each. Rotate as above."
+            description="Master keys that seal provider keys at rest: 1:BASE64, exactly 32 bytes each. To rotate, add "
+            "2:BASE64 behind a comma, on all nodes."
         ),
     ]
     provider_domain: Annotated[
@@ -99,11 +101,55 @@ class Settings(Terms, frozen=True, kw_only=True):
         float, Meta(gt=0, description="How long a request's head may take to arrive at the front.")
     ] = 10.0
 
+    metrics_host: Annotated[
+        str,
+        Meta(
+            description="Address that the metrics are told on, to whoever asks: keep it to this machine or to the "
+            "network of your Prometheus."
+        ),
+    ] = "127.0.0.1"
+    metrics_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="Port where `tollkeeper serve` tells its metrics, of all its worker processes. 0: nowhere.",
+        ),
+    ] = 0
+    console_metrics_port: Annotated[int, Meta(ge=0, le=65535, description="The same for `tollkeeper console`.")] = 0
+    work_metrics_port: Annotated[int, Meta(ge=0, le=65535, description="The same for `tollkeeper work`.")] = 0
+
+    otel_endpoint: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^\\s?#@]+)?$",
+            description="OpenTelemetry collector that `tollkeeper serve` sends traces and metrics to, by OTLP over "
+            "HTTP: http://127.0.0.1:4318. Needs the extra tollkeeper[otel]. None: nothing is sent.",
+        ),
+    ] = ""
+    otel_headers: Annotated[
+        Secret,
+        Meta(
+            description="Headers for the collector, as OpenTelemetry writes them: name=value,name=value. A value may "
+            "be percent-encoded."
+        ),
+    ] = Secret("")
+    otel_sample_ratio: Annotated[
+        float, Meta(ge=0, le=1, description="Part of the calls that traces are made of. Metrics are of all calls.")
+    ] = 1.0
+    otel_seconds: Annotated[
+        float, Meta(ge=0.1, le=300, description="How often traces and metrics are sent to the collector.")
+    ] = 10.0
+    otel_service_name: Annotated[
+        str,
+        Meta(min_length=1, max_length=100, description="What traces and metrics call this service (`service.name`)."),
+    ] = "tollkeeper"
+
     trusted_proxies: Annotated[
         tuple[str, ...],
         Meta(
-            description="Networks of your own balancers, as 10.0.0.0/8 or 192.0.2.7. Only from these is "
-            "X-Forwarded-For believed, and these are never banned. None: the client is who connects."
+            description="Addresses of your own balancers and of the console, as 192.0.2.7 or 10.0.7.0/28, and no more: "
+            "only from these is X-Forwarded-For believed, and these are never banned. None: the client is who connects."
         ),
     ] = ()
     invalid_calls: Annotated[
@@ -139,8 +185,16 @@ class Settings(Terms, frozen=True, kw_only=True):
     keep_alive_seconds: Annotated[
         float, Meta(gt=0, description="After how much silence a stream sends a comment, so that nobody closes it.")
     ] = 15.0
+    lame_duck_seconds: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="How long a node or front goes on taking calls after SIGTERM, with 503 on /readyz, "
+            "so that balancers send it no more: longer than they need to notice. Then it closes its port.",
+        ),
+    ] = 5.0
     drain_seconds: Annotated[
-        float, Meta(ge=0, description="How long calls under way are waited for when the node is stopped.")
+        float, Meta(ge=0, description="How long calls under way are waited for once the node has closed its port.")
     ] = 620.0
     connect_seconds: Annotated[float, Meta(gt=0, description="How long connecting to a provider may take.")] = 10.0
     first_byte_seconds: Annotated[
@@ -177,7 +231,28 @@ class Settings(Terms, frozen=True, kw_only=True):
         str,
         Meta(
             pattern="^(https?://[^\\s?#]+)?$",
-            description="Where people find the console: https://console.example.com. Links in mails lead there.",
+            description="Where people find the console: https://console.example.com. Links in mails lead there, and "
+            "passkeys are bound to its host: under another name they sign nobody in.",
+        ),
+    ] = ""
+    console_name: Annotated[
+        str, Meta(min_length=1, max_length=40, description="What the console's pages call the service.")
+    ] = "Tollkeeper"
+    docs_url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://\\S+)?$",
+            description="Where people read how to use the service: the front page links to it. None: no link.",
+        ),
+    ] = ""
+    console_host: Annotated[str, Meta(description="Address that `tollkeeper console` listens on.")] = "127.0.0.1"
+    console_port: Annotated[int, Meta(ge=1, le=65535, description="Port that `tollkeeper console` listens on.")] = 8090
+    console_workers: Annotated[int, Meta(ge=1, le=64, description="Worker processes of `tollkeeper console`.")] = 1
+    console_gateway_url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^\\s?#]+)?$",
+            description="Where the console's chat reaches the gateway: http://10.0.0.5:8080. None: the main address.",
         ),
     ] = ""
 

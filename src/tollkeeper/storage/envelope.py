@@ -20,9 +20,15 @@ SEALED_DATA_KEY_BYTES = 32 + 16
 
 
 class EnvelopeKeys(msgspec.Struct, frozen=True):
-    """The master keys, by version. New envelopes use the newest."""
+    """The master keys, by version. New envelopes use the chosen one: the oldest, unless somebody said that all nodes
+    know a newer one by now."""
 
     by_version: Mapping[int, bytes]
+    chosen: int = 0
+
+    @property
+    def in_use(self) -> int:
+        return self.chosen or min(self.by_version)
 
 
 class CannotOpen(ValueError):
@@ -30,7 +36,7 @@ class CannotOpen(ValueError):
 
 
 def seal(secret: str, keys: EnvelopeKeys, *, sealed_for: str) -> bytes:
-    version = max(keys.by_version)
+    version = keys.in_use
     head = bytes([FORMAT]) + version.to_bytes(2)
     bound_to = head + sealed_for.encode()
     data_key = AESGCM.generate_key(256)
@@ -40,12 +46,17 @@ def seal(secret: str, keys: EnvelopeKeys, *, sealed_for: str) -> bytes:
     return head + key_nonce + sealed_key + secret_nonce + sealed_secret
 
 
+def version_of(envelope: bytes) -> int:
+    """The version of the master key under which it is sealed."""
+    return int.from_bytes(envelope[1:3])
+
+
 def unseal(envelope: bytes, keys: EnvelopeKeys, *, sealed_for: str) -> str:
     head, rest = envelope[:3], envelope[3:]
     key_nonce, rest = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
     sealed_key, rest = rest[:SEALED_DATA_KEY_BYTES], rest[SEALED_DATA_KEY_BYTES:]
     secret_nonce, sealed_secret = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
-    master_key = keys.by_version.get(int.from_bytes(head[1:]))
+    master_key = keys.by_version.get(version_of(head))
     if head[:1] != bytes([FORMAT]) or master_key is None:
         raise CannotOpen(CannotOpen.__doc__)
     bound_to = head + sealed_for.encode()

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tollkeeper.core.chat import ChatOrder, read_chat
-from tollkeeper.core.meter import Event, Meter
-from tollkeeper.core.sse import EventSplitter, data_of
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.meter import Event, Meter
+from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.ports import ProviderAccount, Vendor
 from tollkeeper.settings import Secret
 
@@ -43,6 +43,7 @@ class Heard:
     status = 200
     is_translated = False
     unheard_characters = 0
+    native: bytes | None = None
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -60,7 +61,7 @@ class Heard:
 
 async def told_by(vendor: Vendor, pieces: Iterable[bytes], order: ChatOrder) -> bytes:
     """What the relay hears of an answer."""
-    answer = vendor.told(Heard(pieces), order)
+    answer = vendor.translate(Heard(pieces), order)
     told = bytearray()
     while piece := await answer.read():
         told += piece

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests.providers.vendors.builders import Heard, an_order, events_in, metered, told_by
 from tests.providers.vendors.json_values import json_values, mangled
-from tollkeeper.core.meter import AnswerTooLong, Event, Meter, NotAnAnswer
-from tollkeeper.core.prices import Usage
+from tollkeeper.core.calls.meter import AnswerTooLong, Event, Meter, NotAnAnswer
+from tollkeeper.core.money.parts import UsageParts
+from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.anthropic_to_chat import MessageStream, used_in, whole_answer
 from tollkeeper.providers.vendors.chat_answer import Heading, Used
@@ -32,7 +33,25 @@ STREAMS = [[json.loads(data) for data in events_in(path.read_bytes())] for path 
         ),
         (
             {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 30},
-            Used(input_tokens=42, output_tokens=2, cached_tokens=7),
+            Used(input_tokens=42, output_tokens=2, cached_tokens=7, parts=UsageParts(written_5m=30)),
+        ),
+        (
+            {
+                "input_tokens": 5,
+                "output_tokens": 2,
+                "cache_creation_input_tokens": 30,
+                "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
+            },
+            Used(input_tokens=35, output_tokens=2, parts=UsageParts(written_5m=10, written_1h=20)),
+        ),
+        (
+            # What is no number says nothing.
+            {"input_tokens": 5, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": -3, "x": "y"}},
+            Used(input_tokens=5, output_tokens=2),
+        ),
+        (
+            {"input_tokens": 5, "output_tokens": 2, "server_tool_use": {"web_search_requests": 3, "told": "much"}},
+            Used(input_tokens=5, output_tokens=2, parts=UsageParts(tools={"web_search": 3})),
         ),
         ({"input_tokens": 0, "output_tokens": 0}, Used(input_tokens=0, output_tokens=0)),
         (
@@ -98,7 +117,7 @@ def test_the_reason_to_end_is_told(reason: str | None, told: str) -> None:
 
 
 async def test_an_answer_without_end_is_too_long() -> None:
-    answer = Anthropic().told(Heard([b" " * 1024 * 1024] * 9), an_order())
+    answer = Anthropic().translate(Heard([b" " * 1024 * 1024] * 9), an_order())
     with pytest.raises(AnswerTooLong):
         await answer.read()
 
@@ -161,7 +180,7 @@ def test_a_rejection_of_another_form_keeps_its_status(body: bytes) -> None:
 
 async def test_the_answer_behind_is_the_one_that_is_asked_and_closed() -> None:
     heard = Heard([json.dumps(WHOLES[0]).encode()])
-    answer = Anthropic().told(heard, an_order())
+    answer = Anthropic().translate(heard, an_order())
     assert (answer.status, answer.header("retry-after")) == (200, "the retry-after")
     await answer.close()
     assert heard.is_closed

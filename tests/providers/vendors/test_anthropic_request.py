@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.providers.vendors.builders import an_account, an_order, sent_by
 from tests.providers.vendors.json_values import json_values
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.errors import BadRequest, InvalidParameter, UnsupportedParameter
 from tollkeeper.providers.vendors.anthropic import Anthropic
 
@@ -44,7 +44,7 @@ def parts(*content: dict[str, Any]) -> list[dict[str, Any]]:
             id="allowed tools",
         ),
         pytest.param(
-            {"cache_control": {"type": "ephemeral", "ttl": "1h"}}, InvalidParameter, "cache_control.ttl", id="1 h"
+            {"cache_control": {"type": "ephemeral", "ttl": "24h"}}, InvalidParameter, "cache_control.ttl", id="24 h"
         ),
         pytest.param(
             {"messages": parts({"type": "input_audio", "input_audio": {"data": "", "format": "wav"}})},

@@ -11,16 +11,16 @@ from openai.types.chat.completion_create_params import (
 
 from tests.providers.vendors.builders import an_account, an_order, sent_by
 from tollkeeper.app import VENDORS
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.errors import UnsupportedParameter
-from tollkeeper.providers.vendors.fields import FIELDS, NOWHERE, Form, Verdict
+from tollkeeper.providers.vendors.fields import FIELDS, NOWHERE, FieldVerdict, WireFormat
 from tollkeeper.providers.vendors.passes import can_be_passed
 
 FORMS = {
-    "openai": Form.COMPATIBLE,
-    "azure": Form.COMPATIBLE,
-    "anthropic": Form.ANTHROPIC,
-    "gemini": Form.GEMINI,
+    "openai": WireFormat.COMPATIBLE,
+    "azure": WireFormat.COMPATIBLE,
+    "anthropic": WireFormat.ANTHROPIC,
+    "gemini": WireFormat.GEMINI,
 }
 FREE = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 UNSEEN = {
@@ -96,18 +96,18 @@ def test_every_parameter_of_the_table_is_tried() -> None:
 @pytest.mark.parametrize(("name", "vendor"), TABLE)
 def test_a_parameter_is_taken_left_out_or_refused_by_its_name(name: str, vendor: str) -> None:
     order, verdict = an_order(**{name: ASKING[name]}), FIELDS[name].in_form(FORMS[vendor]).verdict
-    if verdict is Verdict.REFUSED:
+    if verdict is FieldVerdict.REFUSED:
         with pytest.raises(UnsupportedParameter, match=f"'{name}' cannot be honoured: ") as refusal:
             sent_by(VENDORS[vendor], order)
         assert refusal.value.param == name
         return
     sent = json.dumps(sent_by(VENDORS[vendor], order))
-    if FORMS[vendor] is Form.COMPATIBLE:
-        assert (f'"{name}"' in sent) is (verdict is Verdict.TAKEN)
+    if FORMS[vendor] is WireFormat.COMPATIBLE:
+        assert (f'"{name}"' in sent) is (verdict is FieldVerdict.TAKEN)
     else:
         is_as_without = sent == json.dumps(sent_by(VENDORS[vendor], an_order()))
         # Where and how answers come is not in the body, and a choice of tools needs tools.
-        assert is_as_without is (verdict is Verdict.DROPPED or name in UNSEEN[vendor])
+        assert is_as_without is (verdict is FieldVerdict.DROPPED or name in UNSEEN[vendor])
 
 
 @pytest.mark.parametrize(("name", "vendor"), TABLE)
@@ -137,7 +137,7 @@ def test_values_that_ask_for_nothing_are_refused_by_nobody(name: str, value: obj
 
 
 @pytest.mark.parametrize("vendor", FORMS)
-@pytest.mark.parametrize("name", ["service_tier", "web_search_options", "audio", "modalities"])
+@pytest.mark.parametrize("name", ["service_tier", "data_sources", "moderation"])
 def test_nobody_is_sent_what_would_cost_more_than_the_price_says(name: str, vendor: str) -> None:
     with pytest.raises(UnsupportedParameter):
         sent_by(VENDORS[vendor], an_order(**{name: ASKING[name]}))
@@ -160,7 +160,17 @@ def test_parameters_that_nobody_listed_are_refused(vendor: str) -> None:
     "name",
     [
         *("Service_Tier", "SERVICE_TIER", "service_tıer", "\u017fervice_tier", "ｓervice_tier"),  # noqa: RUF001
-        *("API_BASE", "Base_Url", "Api_\u212aey", "Web_Search_Options", "Store", "Top_P", "Mode\u200bl", "model "),
+        *(
+            "API_BASE",
+            "Base_Url",
+            "Api_\u212aey",
+            "Web_Search_Options",
+            "Modalities",
+            "Store",
+            "Top_P",
+            "Mode\u200bl",
+            "model ",
+        ),
     ],
 )
 def test_a_listed_name_written_otherwise_is_refused_whatever_the_listed_one_is(name: str, vendor: str) -> None:
@@ -223,7 +233,7 @@ def test_what_is_listed_or_looks_like_it_cannot(name: str) -> None:
 
 
 def test_accounts_that_pass_different_things_speak_differently() -> None:
-    assert an_account().speech != an_account(passes=frozenset({"x"})).speech
+    assert an_account().capabilities != an_account(passes=frozenset({"x"})).capabilities
 
 
 # What one account does not take, though its vendor does.

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.providers.vendors.builders import Heard, an_order, events_in, metered, told_by
-from tollkeeper.core.chat import CHOICES_MOST
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
-from tollkeeper.core.prices import Usage
+from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini
 from tollkeeper.providers.vendors.gemini_to_chat import ContentStream, whole_answer
@@ -133,7 +133,7 @@ async def test_of_several_calls_the_first_is_told_to_who_wants_one(
 
 async def test_a_wish_is_known_when_the_order_is_forgotten() -> None:
     order = an_order(parallel_tool_calls=False)
-    answer = GEMINI.told(Heard([ending("STOP", CALL, CALL)]), order)
+    answer = GEMINI.translate(Heard([ending("STOP", CALL, CALL)]), order)
     order.forget_content()
     assert (await answer.read()).count(b'"function":') == 1
 
@@ -244,7 +244,7 @@ def test_thoughts_are_counted_while_they_are_thought() -> None:
     for count in counts:
         for data in events_in(stream.read(json.dumps({"usageMetadata": count}).encode())):
             assert meter.read_event(data) is Event.ASIDE
-        seen.append(meter.so_far.output_tokens if meter.so_far else 0)
+        seen.append(meter.so_far.output_units if meter.so_far else 0)
     assert [after - COUNTS["candidatesTokenCount"] for after in seen] == [1, 1, 300, 300, 900]
 
 

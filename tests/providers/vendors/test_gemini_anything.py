@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.test_chat import json_values
+from tests.core.calls.test_chat import json_values
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account, an_order, events_in, told_by
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
+from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.errors import BadRequest
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini
 from tollkeeper.providers.vendors.gemini_to_chat import ContentStream, whole_answer

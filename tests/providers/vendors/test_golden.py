@@ -10,8 +10,8 @@ import pytest
 
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, Heard, an_account, events_in, metered, told_by
 from tollkeeper.app import VENDORS
-from tollkeeper.core.chat import read_chat
-from tollkeeper.core.meter import Meter
+from tollkeeper.core.calls.chat import read_chat
+from tollkeeper.core.calls.meter import Meter
 
 GOLDEN = Path(__file__).parent / "golden"
 HEARD = sorted(GOLDEN.glob("*/*/heard.*"))
@@ -56,7 +56,7 @@ def test_of_an_answer_as_the_vendor_has_it_nothing_is_left_out(file: Path) -> No
     """What is left out is taken for output of a form that nobody knows, and charged where no report comes. So is what
     stands for hidden thoughts, which are longer than what is shown of them: in a stream it is told later."""
     order, heard = read_chat((file.parent / "asked.json").read_bytes()), file.read_bytes()
-    answer = VENDORS[file.relative_to(GOLDEN).parts[0]].told(Heard([heard]), order)
+    answer = VENDORS[file.relative_to(GOLDEN).parts[0]].translate(Heard([heard]), order)
 
     async def read_all() -> None:
         while await answer.read():

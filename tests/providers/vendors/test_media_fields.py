@@ -7,18 +7,36 @@ from typing import get_type_hints
 import pytest
 from openai.types.audio.speech_create_params import SpeechCreateParams
 from openai.types.audio.translation_create_params import TranslationCreateParams
+from openai.types.embedding_create_params import EmbeddingCreateParams
+from openai.types.image_edit_params import ImageEditParamsNonStreaming
 from openai.types.image_generate_params import ImageGenerateParamsNonStreaming
 
 from tests.providers.vendors.builders import an_account
 from tollkeeper.app import VENDORS
+from tollkeeper.core.calls.embedding import read_embedding
+from tollkeeper.core.calls.image_edit import ImageForm, read_image_edit
+from tollkeeper.core.calls.media import (
+    MediaOrder,
+    Upload,
+    read_image,
+    read_speech,
+    read_transcription,
+    read_translation,
+)
 from tollkeeper.core.errors import UnsupportedParameter
-from tollkeeper.core.media import MediaOrder, Upload, read_image, read_speech, read_transcription, read_translation
-from tollkeeper.providers.vendors.media_fields import AUDIO_FIELDS, IMAGE_FIELDS, SPEECH_FIELDS
+from tollkeeper.providers.vendors.media_fields import (
+    AUDIO_FIELDS,
+    EMBEDDING_FIELDS,
+    IMAGE_EDIT_FIELDS,
+    IMAGE_FIELDS,
+    SPEECH_FIELDS,
+)
 
 Kind = Callable[..., MediaOrder]
 COMPATIBLE = pytest.mark.parametrize("vendor", ["openai", "azure"])
 # What would be charged otherwise, and is refused.
 DEARER = {"complexity", "frame_count", "frame_duration_ms", "partial_images", "svg"}
+DEARER_EDITS = DEARER | {"markup"}
 
 
 def an_image(**fields: object) -> MediaOrder:
@@ -42,7 +60,19 @@ def a_translation(**fields: object) -> MediaOrder:
     return read_translation(an_upload(**fields))
 
 
-EVERY_KIND = pytest.mark.parametrize("kind", [an_image, a_speech, a_transcription, a_translation])
+def an_edit(**fields: object) -> MediaOrder:
+    named = {"model": "m", "prompt": "A hat", **fields}.items()
+    files = (("image", bytearray(b"\x89PNG\r\n\x1a\n")),)
+    return read_image_edit(ImageForm(fields=tuple((name, str(value)) for name, value in named), files=files))
+
+
+def an_embedding(**fields: object) -> MediaOrder:
+    return read_embedding(json.dumps({"model": "m", "input": "Hi", **fields}).encode())
+
+
+EVERY_KIND = pytest.mark.parametrize(
+    "kind", [an_image, an_edit, a_speech, a_transcription, a_translation, an_embedding]
+)
 
 
 def body_of(order: MediaOrder, vendor: str = "openai", passes: frozenset[str] = frozenset()) -> bytes:
@@ -73,6 +103,10 @@ def test_null_asks_for_nothing() -> None:
 
 def test_what_sdks_know_passes_unless_it_is_charged_otherwise() -> None:
     assert get_type_hints(ImageGenerateParamsNonStreaming).keys() - set(IMAGE_FIELDS) == DEARER
+    assert (
+        get_type_hints(ImageEditParamsNonStreaming).keys() - {"image", "mask"} - set(IMAGE_EDIT_FIELDS) <= DEARER_EDITS
+    )
+    assert get_type_hints(EmbeddingCreateParams).keys() <= set(EMBEDDING_FIELDS)
     assert get_type_hints(SpeechCreateParams).keys() <= set(SPEECH_FIELDS)
     assert get_type_hints(TranslationCreateParams).keys() - {"file"} <= set(AUDIO_FIELDS)
 

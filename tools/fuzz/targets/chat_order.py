@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tollkeeper.core.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.errors import BadRequest
 from tools.fuzz.examples import CHAT_GROWN, CHAT_SEEDS, CHAT_WORDS
 from tools.fuzz.target import Target

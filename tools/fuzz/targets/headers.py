@@ -8,15 +8,16 @@ from typing import Any
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.client_ip import client_ip, read_networks, written
-from tollkeeper.core.codes import code_digest, read_gift_code
-from tollkeeper.core.emails import LENGTH_MOST, NotAnEmail, canonical
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.core.keys import has_key_form, hint
-from tollkeeper.edge.body import BodyReader
-from tollkeeper.edge.exchange import Exchange
+from tollkeeper.core.money.codes import code_digest, read_gift_code
+from tollkeeper.core.people.emails import LENGTH_MOST, NotAnEmail, canonical
+from tollkeeper.core.traceparent import read_traceparent
 from tollkeeper.edge.guard import HOPS_BYTES_MOST
-from tollkeeper.edge.upload import UploadReader
-from tollkeeper.relay.provider_refusal import seconds_in
+from tollkeeper.edge.http.body import BodyReader
+from tollkeeper.edge.http.exchange import Exchange
+from tollkeeper.edge.http.upload import UploadReader
+from tollkeeper.relay.dispatch.provider_refusal import seconds_in
 from tools.fuzz.target import Grown, Target
 
 # As much as the server takes of headers, about.
@@ -26,7 +27,15 @@ HEADERS_MOST = 100
 TRUSTED = read_networks(["10.0.0.0/8", "fd00::/8", "::ffff:192.168.0.0/112"])
 BOOK = AddressBook({Address.MAIN: ["api.example", "[::1]:8080"], Address.BACKUP: ["backup.example"]})
 BODIES = BodyReader(reading_bytes_most=1, seconds_most=1.0)
-KNOWN = (b"host", b"authorization", b"content-type", b"content-length", b"transfer-encoding", b"x-forwarded-for")
+KNOWN = (
+    b"host",
+    b"authorization",
+    b"traceparent",
+    b"content-type",
+    b"content-length",
+    b"transfer-encoding",
+    b"x-forwarded-for",
+)
 
 
 async def nothing(*_: Any) -> Any:
@@ -65,6 +74,9 @@ def _check_value(value: str) -> None:
     assert not has_key_form(value) or value.isalnum() or value.startswith("sk-")
     assert len(code_digest(value)) == 32
     assert read_gift_code(value) in {None, ""} or len(read_gift_code(value) or "") == 5
+    parent = read_traceparent([value.encode()])
+    if parent is not None:
+        assert f"-{parent.trace_id:032x}-{parent.span_id:016x}-" in value
     try:
         assert len(canonical(value)) <= LENGTH_MOST
     except NotAnEmail:
@@ -93,6 +105,7 @@ def work(data: bytes) -> None:
         seconds_in(text)
         client_ip("10.0.0.1", [text[-HOPS_BYTES_MOST:]], TRUSTED)
         read_gift_code(text)
+        read_traceparent([line[1]])
         try:
             canonical(text)
         except NotAnEmail:
@@ -115,6 +128,7 @@ TARGET = Target(
         b"::ffff:10.0.0.1\nhost: BACKUP.example\nx-forwarded-for: 2001:db8::1%eth0,192.168.0.1:80,fd00::1",
         b"::1\ncontent-type: multipart/form-data; boundary=\"b0\"; a*=utf-8''b\nhost: someone@example.com",
         b"1.2.3.4\nauthorization: 1.5e3\ntransfer-encoding: chunked\ncontent-type: application/json",
+        b"1.2.3.4\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\nhost: api.example",
         b"\nhost: TK-ABCD-EFGH-JKLM-NPQR-STUV-WXYZ-2345\nauthorization: https://console.example/i/AB2CD/",
     ),
     words=(

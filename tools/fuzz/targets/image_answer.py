@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from tollkeeper.core.image_meter import ImageMeter
-from tollkeeper.core.meter import NotAnAnswer
+from tollkeeper.core.calls.image_meter import ImageMeter
+from tollkeeper.core.calls.meter import NotAnAnswer
 from tools.fuzz.pieces import PIECE_BYTES, ways_to_cut
 from tools.fuzz.target import Grown, Target
 
@@ -29,15 +29,14 @@ def check(data: bytes) -> None:
 
 
 def _read(pieces: list[bytes]) -> tuple[int, bool] | None:
-    meter, count = ImageMeter(), 0
+    meter = ImageMeter()
     try:
         for piece in pieces:
             meter.read(piece)
     except NotAnAnswer:
         return None
-    count = meter.reported.input_tokens
     assert meter.characters == sum(map(len, pieces))
-    return count, meter.finished
+    return meter.images, meter.finished
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import contextlib
 import json
 from typing import Any
 
+from tollkeeper.core.calls.media import ImageOrder, MediaLimits, MediaOrder, SpeechOrder, read_image, read_speech
 from tollkeeper.core.errors import BadRequest
-from tollkeeper.core.media import ImageOrder, MediaLimits, MediaOrder, SpeechOrder, read_image, read_speech
 from tollkeeper.providers.vendors.media_request import media_request
 from tools.fuzz.target import Grown, Target
 

@@ -1,8 +1,8 @@
 """The meter of chat answers: it raises nothing but NotAnAnswer, and counts no more than what stands there."""
 
-from tollkeeper.core.chat import CHOICES_MOST
-from tollkeeper.core.meter import Event, Meter, NotAnAnswer
-from tollkeeper.core.sse import EventSplitter, data_of
+from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tools.fuzz.target import Grown, Target
 
 # Of one event. The tokenizer takes up to 1.4 µs for a character, so more would take longer than it should.

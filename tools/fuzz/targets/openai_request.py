@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tollkeeper.core.chat import read_chat
+from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.providers.vendors.openai import OpenAI
 from tools.fuzz.examples import CHAT_GROWN, CHAT_SEEDS, CHAT_WORDS
 from tools.fuzz.target import Target

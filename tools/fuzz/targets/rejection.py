@@ -1,6 +1,6 @@
 """What a provider says when it rejects: read whatever it is, short, and without the key that it was asked with."""
 
-from tollkeeper.core.provider_errors import MESSAGE_CHARACTERS_MOST, read_rejection
+from tollkeeper.core.pool.provider_errors import MESSAGE_CHARACTERS_MOST, read_rejection
 from tools.fuzz.target import Grown, Target
 from tools.fuzz.vendors import SECRET
 

@@ -1,13 +1,16 @@
 """The reader of event streams: however the bytes are cut, the same events, and none of them twice or in part."""
 
-from tollkeeper.core.sse import EVENT_BYTES_MOST, EventSplitter, EventTooLong, data_of
+import codecs
+
+from tollkeeper.core.calls.sse import EVENT_BYTES_MOST, EventSplitter, EventTooLong, data_of
 from tools.fuzz.pieces import PIECE_BYTES, as_read, ways_to_cut
 from tools.fuzz.target import Grown, Target
 
 
 def check(data: bytes) -> None:
     whole, rest = _events([data])
-    assert b"".join(whole) + rest == data
+    # A byte-order mark at the beginning is none of it.
+    assert b"".join(whole) + rest == data.removeprefix(codecs.BOM_UTF8)
     assert all(event.endswith((b"\n\n", b"\n\r\n")) for event in whole)
     for pieces in ways_to_cut(data):
         assert _events(pieces) == (whole, rest)
@@ -48,8 +51,9 @@ TARGET = Target(
         b'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n',
         b": keep-alive\n\nevent: message\r\nid: 7\r\ndata: one\r\ndata:two\r\n\r\n",
         b"data\n\ndata:\n\ndata:  x\n\n\n\nretry: 5\ndata: last",
+        codecs.BOM_UTF8 + b"data: marked\n\n",
     ),
-    words=(b"data: ", b"data:", b"\n\n", b"\r\n\r\n", b"[DONE]", b"event: ", b"\n\r\n", b"\r\n\n"),
+    words=(b"data: ", b"data:", b"\n\n", b"\r\n\r\n", b"[DONE]", b"event: ", b"\n\r\n", b"\r\n\n", codecs.BOM_UTF8),
     grown=(
         Grown(b"x", b"data: ", b"\n\n"),
         Grown(b"\r"),

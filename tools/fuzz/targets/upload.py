@@ -3,9 +3,9 @@
 The first line of an input is the header Content-Type, the rest is the body.
 """
 
+from tollkeeper.core.calls.media import Upload, read_transcription
 from tollkeeper.core.errors import BadRequest, BodyTooLarge
-from tollkeeper.core.media import Upload, read_transcription
-from tollkeeper.edge.upload import UploadReader
+from tollkeeper.edge.http.upload import UploadReader
 from tollkeeper.providers.vendors.media_request import media_request
 from tools.fuzz.pieces import as_read, ways_to_cut
 from tools.fuzz.target import Grown, Target

@@ -3,17 +3,19 @@
 Rules of this file
 1. Translation never raises on what a vendor could send: what is not known says nothing. A whole answer that is none is
    NotAnAnswer.
-2. This vendor counts cached input beside the input; ours is part of it.
+2. This vendor counts cached and cache-written input beside the input; ours is part of it.
 3. What a model thought goes to the caller twice: as text to read, and as blocks to send back unchanged.
 """
 
 import msgspec
 
-from tollkeeper.core.meter import NotAnAnswer
-from tollkeeper.core.sse import DONE
+from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, a_text, an_object, decode, is_count
+from tollkeeper.core.calls.meter import NotAnAnswer
+from tollkeeper.core.calls.reported_usage import uses_in, written_in
+from tollkeeper.core.calls.sse import DONE
+from tollkeeper.core.money.parts import NO_PARTS, UsageParts
 from tollkeeper.providers.vendors import chat_answer
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Choice, Heading, Used, chunk, completion, tool_call
-from tollkeeper.providers.vendors.loosely import NOT_READ, JsonObject, a_text, an_object, decode, is_count
 
 FINISH_REASONS = {
     "end_turn": "stop",
@@ -79,10 +81,17 @@ def used_in(usage: JsonObject) -> Used | None:
     if fresh is None or output is None:
         return None
     cached = _count(usage, "cache_read_input_tokens") or 0
-    written = _count(usage, "cache_creation_input_tokens") or 0
+    by_life = {name: count for name, count in an_object(usage.get("cache_creation")).items() if is_count(count)}
+    written_5m, written_1h = written_in(_count(usage, "cache_creation_input_tokens"), by_life)
     thinking = _count(an_object(usage.get("output_tokens_details")), "thinking_tokens") or 0
+    uses = {name: count for name, count in an_object(usage.get("server_tool_use")).items() if is_count(count)}
+    parts = UsageParts(written_5m=written_5m, written_1h=written_1h, tools=uses_in(uses))
     return Used(
-        input_tokens=fresh + cached + written, output_tokens=output, cached_tokens=cached, thinking_tokens=thinking
+        input_tokens=fresh + cached + written_5m + written_1h,
+        output_tokens=output,
+        cached_tokens=cached,
+        thinking_tokens=thinking,
+        parts=NO_PARTS if parts == NO_PARTS else parts,
     )
 
 

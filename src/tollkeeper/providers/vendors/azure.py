@@ -2,6 +2,7 @@
 
 from urllib.parse import quote
 
+from tollkeeper.core.calls.native import Dialect
 from tollkeeper.ports import Headers, ProviderAccount
 from tollkeeper.providers.vendors.openai import OpenAI
 
@@ -18,6 +19,10 @@ class Azure(OpenAI):
             return super().address(account, model_id, path)
         deployment = quote(account.name_of(model_id) or model_id, safe="")
         return f"{base}/openai/deployments/{deployment}/{path}?api-version={_version(account)}"
+
+    def speaks(self, dialect: Dialect, account: ProviderAccount) -> bool:
+        # Addresses of deployments have chat alone.
+        return super().speaks(dialect, account) and account.base_url.rstrip("/").endswith(UNVERSIONED)
 
     def models(self, account: ProviderAccount) -> tuple[str, Headers]:
         base = account.base_url.rstrip("/")

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
-from tollkeeper.core.sse import event
+from tollkeeper.core.calls.reported_usage import TOOL_SUFFIX
+from tollkeeper.core.calls.sse import event
+from tollkeeper.core.money.parts import NO_PARTS, UsageParts
 
 encode = msgspec.json.Encoder().encode
 
@@ -25,15 +27,44 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens: int
     cached_tokens: int = 0
     thinking_tokens: int = 0
+    parts: UsageParts = NO_PARTS
+    # Of the images and audio among these, what was cached.
+    cached_parts: UsageParts = NO_PARTS
 
-    def told(self) -> Mapping[str, object]:
-        return {
+    def as_json(self) -> Mapping[str, object]:
+        """What most answers do not have is told only of those that have it (`core/calls/reported_usage`)."""
+        asked, told = {"cached_tokens": self.cached_tokens}, {"reasoning_tokens": self.thinking_tokens}
+        usage: dict[str, object] = {
             "prompt_tokens": self.input_tokens,
             "completion_tokens": self.output_tokens,
             "total_tokens": self.input_tokens + self.output_tokens,
-            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": self.thinking_tokens},
+            "prompt_tokens_details": asked,
+            "completion_tokens_details": told,
         }
+        if self.parts is not NO_PARTS:
+            usage["prompt_tokens_details"] = asked | self._asked_in_parts()
+            usage["completion_tokens_details"] = told | _non_zero(
+                image_tokens=self.parts.image_output, audio_tokens=self.parts.audio_output
+            )
+            if self.parts.tools:
+                usage["server_tool_use"] = {f"{tool}{TOOL_SUFFIX}": uses for tool, uses in self.parts.tools.items()}
+        return usage
+
+    def _asked_in_parts(self) -> dict[str, object]:
+        parts, cached = self.parts, self.cached_parts
+        by_life = _non_zero(ephemeral_5m_input_tokens=parts.written_5m, ephemeral_1h_input_tokens=parts.written_1h)
+        return _non_zero(
+            image_tokens=parts.image_input,
+            audio_tokens=parts.audio_input,
+            cache_write_tokens=parts.written_5m + parts.written_1h,
+            cache_creation=by_life,
+            cached_tokens_details=_non_zero(image_tokens=cached.image_input, audio_tokens=cached.audio_input),
+        )
+
+
+def _non_zero(**counts: object) -> dict[str, object]:
+    """The counts that are not 0."""
+    return {name: value for name, value in counts.items() if value}
 
 
 class Choice(msgspec.Struct, kw_only=True):
@@ -48,7 +79,7 @@ class Choice(msgspec.Struct, kw_only=True):
     refusal: str | None = None
     finish_reason: str = "stop"
 
-    def told(self, index: int) -> Mapping[str, object]:
+    def as_json(self, index: int) -> Mapping[str, object]:
         content = "".join(self.texts)
         message: dict[str, object] = {
             "role": "assistant",
@@ -79,8 +110,8 @@ def completion(heading: Heading, choices: Sequence[Choice], used: Used | None) -
             "object": "chat.completion",
             "created": heading.created,
             "model": heading.model,
-            "choices": [choice.told(index) for index, choice in enumerate(choices)],
-            **({} if used is None else {"usage": used.told()}),
+            "choices": [choice.as_json(index) for index, choice in enumerate(choices)],
+            **({} if used is None else {"usage": used.as_json()}),
         }
     )
 
@@ -93,12 +124,12 @@ def chunk(heading: Heading, delta: Mapping[str, object], *, index: int = 0, fini
 
 def usage_chunk(heading: Heading, used: Used) -> bytes:
     """The report at the end of a stream."""
-    return event(encode({**_chunk(heading, []), "usage": used.told()}))
+    return event(encode({**_chunk(heading, []), "usage": used.as_json()}))
 
 
 def usage_so_far(heading: Heading, used: Used) -> bytes:
     """A report on the way, for our own meter: the protocol has none, and callers do not see it."""
-    return event(encode({**_chunk(heading, []), "usage_so_far": used.told()}))
+    return event(encode({**_chunk(heading, []), "usage_so_far": used.as_json()}))
 
 
 def error(message: str, kind: str) -> bytes:

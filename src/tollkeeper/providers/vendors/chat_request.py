@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw
 
+from tollkeeper.core.calls.loosely import NOT_READ, JsonObject
 from tollkeeper.core.errors import InvalidParameter, MalformedBody, UnsupportedParameter
-from tollkeeper.providers.vendors.loosely import NOT_READ, JsonObject
 
 _PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,")
@@ -40,7 +40,7 @@ class CacheControl(msgspec.Struct):
     ttl: str | None = None
 
 
-class Part(msgspec.Struct):
+class ContentPart(msgspec.Struct):
     type: str
     text: str | None = None
     refusal: str | None = None
@@ -84,7 +84,7 @@ class ToolCall(msgspec.Struct):
 
 class Message(msgspec.Struct):
     role: str
-    content: str | list[Part] | None = None
+    content: str | list[ContentPart] | None = None
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     # What a model thought, as its vendor wants to see it again.
@@ -95,13 +95,13 @@ class Message(msgspec.Struct):
     extra_content: Raw = Raw(b"null")
 
     @property
-    def parts(self) -> list[tuple[int, Part]]:
+    def parts(self) -> list[tuple[int, ContentPart]]:
         """The content by place, with a plain text as its one part. Texts of nothing are none."""
-        parts = [Part("text", text=self.content)] if isinstance(self.content, str) else self.content or []
+        parts = [ContentPart("text", text=self.content)] if isinstance(self.content, str) else self.content or []
         return [(at, part) for at, part in enumerate(parts) if part.type not in TEXTS or _has_words(part)]
 
 
-def _has_words(part: Part) -> bool:
+def _has_words(part: ContentPart) -> bool:
     return bool((part.text or part.refusal or "").strip())
 
 
@@ -224,7 +224,7 @@ def arguments_of(call: FunctionCall, place: str) -> Mapping[str, Raw]:
 
 
 def signature_in(extra_content: Raw) -> str | None:
-    """Of thoughts; None where there is none, or of another form."""
+    """The signature of thoughts; None where there is none, or where it has another form."""
     try:
         extra = msgspec.json.decode(extra_content, type=ExtraContent | None)
     except NOT_READ:

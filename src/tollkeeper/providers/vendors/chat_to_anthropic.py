@@ -6,7 +6,7 @@ Rules of this file
 2. All results of one turn's tool calls go back in one message, results first.
 3. A model that thinks wants its thoughts back, unchanged, before the results of its tools. Where a caller's SDK has
    lost them, it goes on without thinking rather than be refused.
-4. Caching is asked for as the vendor defines it, for its usual five minutes; longer costs more than the price says.
+4. Caching is asked for as the vendor defines it, for its usual five minutes or for an hour.
 """
 
 import re
@@ -16,15 +16,16 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from tollkeeper.core.calls.loosely import JsonObject
 from tollkeeper.core.errors import InvalidParameter, UnsupportedParameter
 from tollkeeper.providers.vendors.chat_request import (
     SYSTEM_ROLES,
     CacheControl,
     ChatRequest,
+    ContentPart,
     Function,
     Message,
     NamedTool,
-    Part,
     ToolCall,
     add,
     arguments_of,
@@ -34,7 +35,6 @@ from tollkeeper.providers.vendors.chat_request import (
     media_in,
     written,
 )
-from tollkeeper.providers.vendors.loosely import JsonObject
 
 TEMPERATURE_MOST = 1
 TOOL_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
@@ -53,6 +53,9 @@ BUDGET_TOKENS_LEAST = 1_024
 NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 PDF = "application/pdf"
+# Of what is cached.
+USUAL_LIFE = "5m"
+LONGER_LIFE = "1h"
 
 
 def message_request(request: ChatRequest, *, model: str, stream: bool, most_output_tokens: int) -> bytes:
@@ -117,7 +120,7 @@ def _blocks(message: Message, place: str) -> list[JsonObject]:
     return [_block(part, f"{place}.content[{index}]") for index, part in message.parts]
 
 
-def _block(part: Part, place: str) -> JsonObject:
+def _block(part: ContentPart, place: str) -> JsonObject:
     if part.type in {"text", "refusal"}:
         return _text(part, place)
     if part.type == "image_url" and part.image_url is not None:
@@ -131,7 +134,7 @@ def _block(part: Part, place: str) -> JsonObject:
     return block
 
 
-def _text(part: Part, place: str) -> JsonObject:
+def _text(part: ContentPart, place: str) -> JsonObject:
     text = part.text or part.refusal
     if text is None:
         raise UnsupportedParameter(place, "instructions to this model are texts")
@@ -265,9 +268,11 @@ def _of_effort(table: dict[str, Any], request: ChatRequest) -> Any:
 def _cache_control(wish: CacheControl | None, place: str) -> JsonObject | None:
     if wish is None:
         return None
-    if wish.ttl not in {None, "5m"}:
-        raise UnsupportedParameter(f"{place}.ttl", "caching is for 5 minutes here")
-    return {"type": wish.type}
+    if wish.ttl in {None, USUAL_LIFE}:
+        return {"type": wish.type}
+    if wish.ttl != LONGER_LIFE:
+        raise UnsupportedParameter(f"{place}.ttl", f"this model's provider caches for {USUAL_LIFE} or {LONGER_LIFE}")
+    return {"type": wish.type, "ttl": wish.ttl}
 
 
 def _metadata(request: ChatRequest) -> JsonObject | None:

@@ -12,15 +12,16 @@ Rules of this file
 
 from collections.abc import Mapping, Sequence
 
+from tollkeeper.core.calls.loosely import NOT_READ, JsonObject
 from tollkeeper.core.errors import InvalidParameter, UnsupportedParameter
 from tollkeeper.providers.vendors.chat_request import (
     SYSTEM_ROLES,
     TEXTS,
     ChatRequest,
+    ContentPart,
     InputAudio,
     Message,
     NamedTool,
-    Part,
     ToolCall,
     add,
     arguments_of,
@@ -32,7 +33,6 @@ from tollkeeper.providers.vendors.chat_request import (
     signature_in,
     written,
 )
-from tollkeeper.providers.vendors.loosely import NOT_READ, JsonObject
 
 TOOL_CHOICES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 # Models that think for a number of tokens; all others think at a level.
@@ -130,7 +130,7 @@ def _parts(message: Message, place: str) -> list[JsonObject]:
     return [_part(part, f"{place}.content[{index}]") for index, part in message.parts]
 
 
-def _part(part: Part, place: str) -> JsonObject:
+def _part(part: ContentPart, place: str) -> JsonObject:
     if part.type in TEXTS:
         return {"text": part.text or part.refusal}
     if part.type == "image_url" and part.image_url is not None:
@@ -143,7 +143,7 @@ def _part(part: Part, place: str) -> JsonObject:
 
 
 def _texts(message: Message, place: str, because: str) -> list[JsonObject]:
-    """Of a message that can be nothing but text."""
+    """The parts of a message that can be nothing but text."""
     for index, part in enumerate(message.content if isinstance(message.content, list) else ()):
         if part.type not in TEXTS:
             raise UnsupportedParameter(f"{place}.content[{index}]", because)
@@ -242,7 +242,7 @@ def _generation_config(request: ChatRequest, model: str) -> JsonObject:
 
 
 def _form(request: ChatRequest) -> JsonObject:
-    """Of the answer."""
+    """Which form the answer is to have."""
     form = request.response_format
     if form is None or form.type == "text":
         return {}

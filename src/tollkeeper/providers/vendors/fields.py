@@ -4,8 +4,8 @@ Rules of this file
 1. What a vendor cannot do is refused, by name. It is left out only where the answer is the same without it, or where
    the protocol promises nothing.
 2. What would cost the operator more than the model's price says, keep a caller's words at a provider, or read what the
-   operator has there, is not passed on to anybody. What a vendor charges more for by itself (writing to its cache, very
-   long input) is for the price to include.
+   operator has there, is not passed on to anybody. What has a price of its own passes where the model's price has it
+   (`core/calls/chat_extras`).
 3. A value that asks for nothing (`n` of 1, a penalty of 0) is as good as none.
 4. Parameters that are not listed are refused: nobody could say what a provider would make of them, fetch for them or
    charge. An operator may let more pass to an account (`passes`), but nothing that stands here.
@@ -22,7 +22,7 @@ from msgspec import Raw
 from tollkeeper.core.errors import UnsupportedParameter
 
 
-class Form(StrEnum):
+class WireFormat(StrEnum):
     """A form that orders are sent in."""
 
     COMPATIBLE = "compatible"
@@ -30,7 +30,7 @@ class Form(StrEnum):
     GEMINI = "gemini"
 
 
-class Verdict(StrEnum):
+class FieldVerdict(StrEnum):
     TAKEN = "taken"
     DROPPED = "left out"
     REFUSED = "refused"
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 class Treatment(msgspec.Struct, frozen=True):
     """What becomes of a parameter, and in words why, or how."""
 
-    verdict: Verdict
+    verdict: FieldVerdict
     note: str = ""
 
 
@@ -51,24 +51,24 @@ class Field(msgspec.Struct, frozen=True):
     gemini: Treatment
     idle: tuple[object, ...] = ()
 
-    def in_form(self, form: Form) -> Treatment:
+    def in_form(self, form: WireFormat) -> Treatment:
         treatment: Treatment = getattr(self, form.value)
         return treatment
 
 
 def dropped(note: str) -> Treatment:
-    return Treatment(Verdict.DROPPED, note)
+    return Treatment(FieldVerdict.DROPPED, note)
 
 
 def refused(note: str) -> Treatment:
-    return Treatment(Verdict.REFUSED, note)
+    return Treatment(FieldVerdict.REFUSED, note)
 
 
 def taken(note: str) -> Treatment:
-    return Treatment(Verdict.TAKEN, note)
+    return Treatment(FieldVerdict.TAKEN, note)
 
 
-PASSES = Treatment(Verdict.TAKEN)
+PASSES = Treatment(FieldVerdict.TAKEN)
 EVERYWHERE = Field(PASSES, PASSES, PASSES)
 
 NO_SUCH_THING = refused("this model's provider has no such setting")
@@ -79,9 +79,10 @@ NOT_STORED = dropped("answers are not stored")
 IS_REPORTED = dropped("usage is reported anyway")
 NO_TIERS = refused("it changes what the provider charges, and this service has one price; send auto or default")
 NOT_OURS = refused("it would have the provider read what is this service's own")
-NO_SEARCH = refused("searches are charged beside tokens, and this service does not sell them")
+NO_SEARCH = refused("it is not translated for this model's provider; use /v1/messages, or leave it out")
 NOT_SOLD = refused("it has the provider ask another model, which this service does not sell")
-NO_SPEECH = refused("spoken answers are charged otherwise than text; use /v1/audio/speech")
+NO_SPEECH = refused("this model's provider answers in text here; for speech use /v1/audio/speech")
+WHERE_PRICED = taken("where the model's price has it")
 UNCOUNTED = dropped("the answer is the same without it, and what is predicted wrongly would be charged as output")
 NO_DETOUR = refused("where an order goes, and with whose key, is for this service to say")
 ONE_MODEL = refused("a call is priced as one of one model; name it in model")
@@ -121,7 +122,11 @@ FIELDS: Mapping[str, Field] = {
     "response_format": Field(PASSES, taken("json_schema; a plain json_object is refused"), PASSES),
     "reasoning_effort": EVERYWHERE,
     "thinking": Field(taken("where the provider has it"), taken("as the vendor defines it"), UNKNOWN),
-    "cache_control": Field(taken("where the provider has it, for 5 minutes"), taken("for 5 minutes"), NO_PROMISE),
+    "cache_control": Field(
+        taken("where the provider has it, for 5 minutes, or for an hour where the model's price has it"),
+        taken("for 5 minutes, or for an hour where the model's price has it"),
+        NO_PROMISE,
+    ),
     "reasoning": WHERE_KNOWN,
     "include_reasoning": WHERE_KNOWN,
     "reasoning_format": WHERE_KNOWN,
@@ -154,15 +159,15 @@ FIELDS: Mapping[str, Field] = {
     "metadata": Field(NOT_STORED, NOT_STORED, NOT_STORED, ({},)),
     "service_tier": Field(NO_TIERS, NO_TIERS, NO_TIERS, ("auto", "default")),
     "data_sources": Field(NOT_OURS, NOT_OURS, NOT_OURS),
-    "web_search_options": Field(NO_SEARCH, NO_SEARCH, NO_SEARCH),
-    "audio": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH),
-    "modalities": Field(NO_SPEECH, NO_SPEECH, NO_SPEECH, (["text"],)),
+    "web_search_options": Field(WHERE_PRICED, NO_SEARCH, NO_SEARCH),
+    "audio": Field(WHERE_PRICED, NO_SPEECH, NO_SPEECH),
+    "modalities": Field(WHERE_PRICED, NO_SPEECH, NO_SPEECH, (["text"],)),
     "moderation": Field(NOT_SOLD, NOT_SOLD, NOT_SOLD),
     **{name: Field(treatment, treatment, treatment) for name, treatment in NOWHERE.items()},
 }
 
 # An order with nothing else in it passes as it came.
-PASSING = frozenset(name for name, field in FIELDS.items() if field.compatible.verdict is Verdict.TAKEN)
+PASSING = frozenset(name for name, field in FIELDS.items() if field.compatible.verdict is FieldVerdict.TAKEN)
 # What an account can be said not to take, although its vendor does; nobody can be asked anything without the others.
 CAN_BE_REJECTED = FIELDS.keys() - NOWHERE.keys() - {"model", "messages", "stream"}
 # Without these an answer is the same, or as good as it can be.
@@ -181,7 +186,7 @@ decode = msgspec.json.Decoder().decode
 
 
 def fitting(
-    fields: Mapping[str, Raw], form: Form, *, rejects: frozenset[str], passes: frozenset[str] = frozenset()
+    fields: Mapping[str, Raw], form: WireFormat, *, rejects: frozenset[str], passes: frozenset[str] = frozenset()
 ) -> dict[str, Raw]:
     """What of an order's parameters goes out in this form, to an account that `rejects` some, and that the operator
     lets some more pass to. Raise UnsupportedParameter."""
@@ -194,14 +199,14 @@ def fitting(
                 kept[known] = value
             continue
         treatment = PASSES if name in passes else _treatment(name, form, rejects)
-        if treatment.verdict is Verdict.TAKEN:
+        if treatment.verdict is FieldVerdict.TAKEN:
             kept[name] = value
-        elif treatment.verdict is Verdict.REFUSED and not _asks_for_nothing(name, value):
+        elif treatment.verdict is FieldVerdict.REFUSED and not _asks_for_nothing(name, value):
             raise UnsupportedParameter(name, treatment.note)
     return kept
 
 
-def _treatment(name: str, form: Form, rejects: frozenset[str]) -> Treatment:
+def _treatment(name: str, form: WireFormat, rejects: frozenset[str]) -> Treatment:
     if name in rejects:
         return NO_PROMISE if name in CAN_BE_SPARED else NOT_BY_THIS_ONE
     field = FIELDS.get(name)

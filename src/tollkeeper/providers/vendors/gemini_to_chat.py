@@ -10,16 +10,12 @@ Rules of this file
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tollkeeper.core.chat import CHOICES_MOST
-from tollkeeper.core.meter import NotAnAnswer
-from tollkeeper.core.sse import DONE
-from tollkeeper.providers.vendors import chat_answer
-from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Choice, Heading, Used, chunk, completion, tool_call
-from tollkeeper.providers.vendors.loosely import (
+from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.loosely import (
     NOT_READ,
     JsonObject,
     a_text,
@@ -28,6 +24,11 @@ from tollkeeper.providers.vendors.loosely import (
     is_count,
     objects,
 )
+from tollkeeper.core.calls.meter import NotAnAnswer
+from tollkeeper.core.calls.sse import DONE
+from tollkeeper.core.money.parts import NO_PARTS, UsageParts
+from tollkeeper.providers.vendors import chat_answer
+from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Choice, Heading, Used, chunk, completion, tool_call
 
 BLOCKED = "content_filter"
 FINISH_REASONS = {
@@ -110,7 +111,27 @@ def used_in(told: JsonObject) -> Used | None:
         output_tokens=candidates + thoughts,
         cached_tokens=cached,
         thinking_tokens=thoughts,
+        parts=_parts_of(usage, ("promptTokensDetails", "toolUsePromptTokensDetails"), "candidatesTokensDetails"),
+        cached_parts=_parts_of(usage, ("cacheTokensDetails",)),
     )
+
+
+def _parts_of(usage: JsonObject, asked: Iterable[str], told: str = "") -> UsageParts:
+    """Images and audio, by what tells of the input and of the output."""
+    of_input = [detail for name in asked for detail in objects(usage.get(name))]
+    of_output = objects(usage.get(told))
+    parts = UsageParts(
+        image_input=_of_modality("IMAGE", of_input),
+        audio_input=_of_modality("AUDIO", of_input),
+        image_output=_of_modality("IMAGE", of_output),
+        audio_output=_of_modality("AUDIO", of_output),
+    )
+    return NO_PARTS if parts == NO_PARTS else parts
+
+
+def _of_modality(modality: str, details: Iterable[JsonObject]) -> int:
+    counts = (detail.get("tokenCount") for detail in details if detail.get("modality") == modality)
+    return sum(count for count in counts if is_count(count))
 
 
 def is_about_the_key(body: bytes) -> bool:
@@ -130,7 +151,7 @@ def _problem(body: bytes) -> JsonObject:
         return {}
 
 
-class _Spoken(msgspec.Struct):
+class _ChoiceProgress(msgspec.Struct):
     """How far a choice has come."""
 
     tool_calls: int = 0
@@ -146,7 +167,7 @@ class ContentStream:
     def __init__(self, heading: Heading, *, one_tool_call: bool) -> None:
         self._heading = heading
         self._one_tool_call = one_tool_call
-        self._choices: dict[int, _Spoken] = {}
+        self._choices: dict[int, _ChoiceProgress] = {}
         self._numbers = itertools.count()
         self._so_far: Used | None = None
         # What came with the end, or after it.
@@ -157,14 +178,14 @@ class ContentStream:
             told = decode(data)
         except NOT_READ:
             return UNREADABLE
-        return b"".join(self._told(an_object(told)))
+        return b"".join(self._translate(an_object(told)))
 
     def end(self) -> bytes:
         report = b"" if self._final is None else chat_answer.usage_chunk(self._heading, self._final)
         # However many choices were asked for: there are no more.
         return report + DONE if any(choice.has_finished for choice in self._choices.values()) else b""
 
-    def _told(self, told: JsonObject) -> Iterator[bytes]:
+    def _translate(self, told: JsonObject) -> Iterator[bytes]:
         if told.get("error") is not None:
             yield _failure(an_object(told["error"]))
             return
@@ -191,14 +212,14 @@ class ContentStream:
     def _candidate(self, candidate: JsonObject) -> Iterator[bytes]:
         index = candidate.get("index")
         index = index if is_count(index) and index < CHOICES_MOST else 0
-        choice = self._choices.setdefault(index, _Spoken())
+        choice = self._choices.setdefault(index, _ChoiceProgress())
         for part in _parts(candidate):
             if delta := self._delta(part, choice):
                 yield self._chunk(index, delta)
         if a_text(candidate.get("finishReason")) and not choice.has_finished:
             yield self._end(index, _finish_reason(candidate, has_called=choice.tool_calls > 0))
 
-    def _delta(self, part: JsonObject, choice: _Spoken) -> JsonObject:
+    def _delta(self, part: JsonObject, choice: _ChoiceProgress) -> JsonObject:
         """Nothing where a part says nothing."""
         if isinstance(part.get("functionCall"), dict):
             if self._one_tool_call and choice.tool_calls:
@@ -215,7 +236,7 @@ class ContentStream:
 
     def _block(self) -> Iterator[bytes]:
         for index in self._choices or (0,):
-            if not self._choices.setdefault(index, _Spoken()).has_finished:
+            if not self._choices.setdefault(index, _ChoiceProgress()).has_finished:
                 yield self._end(index, BLOCKED)
 
     def _end(self, index: int, finish_reason: str) -> bytes:

@@ -1,6 +1,6 @@
 """Headers that every vendor is sent."""
 
-from tollkeeper.core.chat import ChatOrder
+from tollkeeper.core.calls.chat import ChatOrder
 from tollkeeper.ports import Headers
 
 

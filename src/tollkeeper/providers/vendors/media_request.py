@@ -2,9 +2,11 @@
 
 import secrets
 
-from tollkeeper.core import multipart_form
+from tollkeeper.core.calls import multipart_form
+from tollkeeper.core.calls.embedding import EmbeddingOrder
+from tollkeeper.core.calls.image_edit import ImageEditOrder
+from tollkeeper.core.calls.media import AudioOrder, ImageOrder, MediaOrder, SpeechOrder
 from tollkeeper.core.errors import UnsupportedParameter
-from tollkeeper.core.media import AudioOrder, ImageOrder, MediaOrder, SpeechOrder
 
 JSON = "application/json"
 BINARY = "application/octet-stream"
@@ -12,6 +14,10 @@ BINARY = "application/octet-stream"
 
 def media_request(order: MediaOrder, model: str) -> tuple[str, str, bytes]:
     """Path, kind of content, and body."""
+    if isinstance(order, EmbeddingOrder):
+        return "embeddings", JSON, order.body_with(model=model)
+    if isinstance(order, ImageEditOrder):
+        return "images/edits", *order.written(model, secrets.token_hex(16))
     if isinstance(order, ImageOrder):
         return "images/generations", JSON, order.body_with(model=model)
     if isinstance(order, SpeechOrder):
@@ -29,7 +35,7 @@ def not_sold(what: str) -> UnsupportedParameter:
 def _form(order: AudioOrder, model: str) -> tuple[str, bytes]:
     upload, boundary = order.upload, secrets.token_hex(16)
     fields = [(name, model if name == "model" else value) for name, value in upload.fields]
-    # Its kind is in the name's ending; the rest of the name is nobody's business.
+    # The provider needs the file's kind, which is in the name's ending; the rest of the name is the caller's own.
     filename = f"audio.{upload.filename.rpartition('.')[2].lower()}"
     pieces = multipart_form.written(fields, upload.file, filename, BINARY, boundary)
     return multipart_form.content_type(boundary), b"".join(pieces)

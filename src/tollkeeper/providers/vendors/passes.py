@@ -22,7 +22,7 @@ NEVER = LISTED | {
     "webhook",
     "webhook_url",
 }
-# Vendors that are sent orders in the protocol itself; for the others nobody could translate it.
+# Vendors that are sent orders in the protocol itself; for the others there is no translation of such a parameter.
 COMPATIBLE = frozenset({"openai", "azure"})
 
 

@@ -1,16 +1,19 @@
-"""Answers in another vendor's form, heard in our own: the `UpstreamAnswer` port around a translator."""
+"""Answers of other vendors, translated into our protocol as they are read: an `UpstreamAnswer` around a translator."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tollkeeper.core.answer_reading import characters_left_out
-from tollkeeper.core.meter import AnswerTooLong
-from tollkeeper.core.sse import EventSplitter, data_of
+from tollkeeper.core.calls.answer_texts import characters_left_out
+from tollkeeper.core.calls.meter import AnswerTooLong
+from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE
 
 # More than any model says; reading much more would keep other calls waiting.
 WHOLE_BYTES_MOST = 8 * 1024 * 1024
+# A comment: an event of the vendor's that says nothing in our protocol is no end.
+SAYS_NOTHING = b":\n\n"
 
 
 class StreamTranslator(Protocol):
@@ -36,6 +39,7 @@ class TranslatedAnswer:
 
     def __init__(self, heard: UpstreamAnswer) -> None:
         self.status = heard.status
+        self.native: bytes | None = None
         self.unheard_characters = 0
         self._heard = heard
 
@@ -68,16 +72,42 @@ class TranslatedStream(TranslatedAnswer):
         told = []
         for event in self._splitter.feed(piece):
             if data := data_of(event):
-                told.append(self._told(data))
+                told.append(self._translate(data))
                 if told[-1] is UNREADABLE:
                     self._has_ended = True
                     break
         return b"".join(told)
 
-    def _told(self, data: bytes) -> bytes:
+    def _translate(self, data: bytes) -> bytes:
         told = self._translator.read(data)
         self.unheard_characters += characters_left_out(data, told, self._translator.silent)
         return told
+
+
+class OverheardStream(TranslatedStream):
+    """The events of a vendor in whose dialect the caller asked: one at a time, with what it says in our protocol."""
+
+    def __init__(self, heard: UpstreamAnswer, translator: StreamTranslator) -> None:
+        super().__init__(heard, translator)
+        self.native = b""
+        self._waiting: deque[bytes] = deque()
+
+    async def read(self) -> bytes:
+        while not self._waiting and not self._has_ended:
+            piece = await self._heard.read()
+            self._has_ended = not piece
+            # The end ends the last event as well.
+            events = self._splitter.feed(piece or b"\n\n")
+            self._waiting.extend(data for event in events if (data := data_of(event)))
+        if not self._waiting:
+            self.native = b""
+            return b""
+        self.native = self._waiting.popleft()
+        told = self._translate(self.native)
+        if told is UNREADABLE:
+            self._has_ended = True
+            self._waiting.clear()
+        return told or SAYS_NOTHING
 
 
 class TranslatedWhole(TranslatedAnswer):
@@ -86,17 +116,30 @@ class TranslatedWhole(TranslatedAnswer):
         super().__init__(heard)
         self._translate = translate
         self._silent = silent
-        self._is_told = False
+        self._is_translated = False
 
     async def read(self) -> bytes:
-        if self._is_told:
+        if self._is_translated:
             return b""
         body = bytearray()
         while piece := await self._heard.read():
             body += piece
             if len(body) > WHOLE_BYTES_MOST:
                 raise AnswerTooLong(len(body))
-        self._is_told = True
+        self._is_translated = True
         told = self._translate(bytes(body))
         self.unheard_characters = characters_left_out(bytes(body), told, self._silent)
         return told
+
+
+class OverheardWhole(TranslatedWhole):
+    """The whole answer of such a vendor."""
+
+    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
+        super().__init__(heard, self._overheard, silent)
+        self.native = b""
+        self._into_chat = translate
+
+    def _overheard(self, body: bytes) -> bytes:
+        self.native = body
+        return self._into_chat(body)

@@ -1,0 +1,5 @@
+"""List the proofs."""
+
+from proofs import names
+
+print(*names())

@@ -1,0 +1,1 @@
+"""What prove-accounts is made of: races for things given once, a ring of accounts, rewards revoked, numbers by hand."""

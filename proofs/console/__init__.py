@@ -1,0 +1,1 @@
+"""prove-console: the customers' pages in a real browser, over a whole deployment."""

@@ -1,0 +1,1 @@
+"""What prove-relay is made of: the acts that each SDK plays."""

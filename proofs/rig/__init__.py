@@ -1,0 +1,1 @@
+"""What several proofs use: stores, customers, callers, evidence, judging, measuring."""

@@ -1,0 +1,1 @@
+"""What processes cost: cores of their own, callers that cost little, and the kernel's counts."""

@@ -1,0 +1,1 @@
+"""prove-run: a service that is upgraded, watched, restored and documented while it works."""

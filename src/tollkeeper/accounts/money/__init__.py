@@ -1,0 +1,1 @@
+"""Use-cases of quota: codes, lots, top-ups, the faucet, statements."""

@@ -1,0 +1,1 @@
+"""Use-cases of people: sign-up, sign-in, passwords, sessions, second factors, passkeys, staff."""

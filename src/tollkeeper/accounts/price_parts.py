@@ -1,0 +1,111 @@
+"""Parts of a price as an operator names them: checked, and put together with what the row before has.
+
+Rules of this file
+1. A part that is not named is taken from the row before; one that is unset costs what it would without it.
+2. A longer call never costs less a token than a shorter one: what is held for a call is reckoned at its longest.
+"""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import pairwise
+
+import msgspec
+from msgspec import UNSET
+
+from tollkeeper.core.catalog.priced import PLAIN
+from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
+from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
+from tollkeeper.core.money.price_words import above
+from tollkeeper.core.money.prices import MILLIONTHS, Price, millionths
+from tollkeeper.ports.catalog.prices import NewParts, NewTier
+
+MULTIPLIER_BELOW = 10**8
+# For one call, or one use of a tool.
+AMOUNT_MOST = Quota(1_000 * UNITS_PER_USD)
+LENGTH_BELOW = 2**31
+TIERS_MOST = 8
+TOOLS_MOST = 64
+TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+# Lines of receipts that are no tools.
+TAKEN_NAMES = frozenset({*PLAIN, *Part, "call"})
+
+
+class PriceRefused(ValueError):
+    """A price that was not entered or not withdrawn; the message says why."""
+
+
+def checked_multiplier(figure: Decimal) -> int:
+    """In millionths. Raise PriceRefused."""
+    if not figure.is_finite() or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
+        raise PriceRefused(f"{figure} is not a multiplier: a number of 0 or more with at most six decimals.")
+    return millionths(figure)
+
+
+def merged(before: PriceParts | None, wish: NewParts) -> PriceParts:
+    """All the parts of the new row. Raise PriceRefused."""
+    parts = before or PriceParts()
+    named = {part.value: getattr(wish, part.value) for part in Part}
+    figures = {
+        name: None if figure is None else checked_multiplier(figure)
+        for name, figure in named.items()
+        if figure is not UNSET
+    }
+    per_call = parts.per_call if wish.per_call is UNSET else _checked_amount(wish.per_call or Quota(0))
+    tools, tiers = _merged_tools(parts.tools, wish.tools), _merged_tiers(parts.tiers, wish.tiers)
+    return msgspec.structs.replace(parts, **figures, per_call=per_call, tools=tools, tiers=tiers)
+
+
+def checked_tiers(price: Price) -> Price:
+    """The same price, where no tier is cheaper than what is below it. Raise PriceRefused."""
+    tiers = () if price.parts is None else price.parts.tiers
+    rows = [price, *(price.for_input(tier.above_tokens + 1) for tier in tiers)]
+    for tier, (shorter, longer) in zip(tiers, pairwise(rows), strict=True):
+        if any(less > more for less, more in zip(_by_unit(shorter), _by_unit(longer), strict=True)):
+            raise PriceRefused(
+                f"A token would cost less {above(tier.above_tokens)} than below. Nothing was entered. "
+                "Name that tier too, with multipliers that cost no less, or unset it."
+            )
+    return price
+
+
+def _by_unit(price: Price) -> tuple[int, int, int]:
+    return price.model * MILLIONTHS, price.model * price.cached, price.model * price.completion
+
+
+def _merged_tools(before: Mapping[str, int], wish: Mapping[str, Quota | None]) -> dict[str, int]:
+    for name in wish:
+        if not TOOL_NAME.fullmatch(name) or name in TAKEN_NAMES:
+            raise PriceRefused(f"'{name}' is not the name of a tool: write small letters, digits and _, as web_search.")
+    tools = {**before, **wish}
+    if len(tools) > TOOLS_MOST:
+        raise PriceRefused(f"A price has at most {TOOLS_MOST} tools. Nothing was entered.")
+    return {name: _checked_amount(amount) for name, amount in sorted(tools.items()) if amount is not None}
+
+
+def _merged_tiers(before: tuple[PriceTier, ...], wish: Mapping[int, NewTier | None]) -> tuple[PriceTier, ...]:
+    """By rising length."""
+    tiers: dict[int, PriceTier | None] = {tier.above_tokens: tier for tier in before}
+    for length, tier in wish.items():
+        if not 0 < length < LENGTH_BELOW:
+            raise PriceRefused(f"{length} is not the length of an input: a whole number of tokens above 0.")
+        tiers[length] = None if tier is None else _tier(length, tier)
+    found = tuple(tier for _, tier in sorted(tiers.items()) if tier is not None)
+    if len(found) > TIERS_MOST:
+        raise PriceRefused(f"A price has at most {TIERS_MOST} tiers. Nothing was entered.")
+    return found
+
+
+def _tier(length: int, tier: NewTier) -> PriceTier:
+    return PriceTier(
+        above_tokens=length,
+        model=checked_multiplier(tier.model),
+        completion=None if tier.completion is None else checked_multiplier(tier.completion),
+        cached=None if tier.cached is None else checked_multiplier(tier.cached),
+    )
+
+
+def _checked_amount(amount: int) -> int:
+    if not 0 <= amount <= AMOUNT_MOST:
+        raise PriceRefused("A call, or a use of a tool, costs from 0 to 1,000 USD. Nothing was entered.")
+    return amount

@@ -1,0 +1,34 @@
+"""A process's first look at its database, before it serves: mistakes that waiting does not mend are told at once.
+
+Rules of this file
+1. A database that is away is waited for: a node may start before it. A wrong name, a missing right, a schema that is
+   not there ends the command, in words; whoever supervises the process starts it again.
+"""
+
+from tollkeeper.app.parts import database_of
+from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.settings import Settings
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES, DatabaseTrouble, DatabaseUnfit
+
+NO_SCHEMA = "The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first."
+
+# For whatever reason that has no words of its own.
+UNANSWERED = DatabaseTrouble("The database does not answer.", lasts=False)
+
+
+async def first_look(settings: Settings, part: DatabaseRole) -> DatabaseTrouble | None:
+    """What is in the way of this part, None where nothing is."""
+    database = database_of(settings, part, connections=1)
+    try:
+        await database.open()
+        if not await database.has_schema():
+            raise DatabaseUnfit(NO_SCHEMA)
+    except DATABASE_FAILURES as problem:
+        trouble = database.trouble(problem)
+        if trouble is None and not isinstance(problem, StoreUnavailable):
+            raise
+        return trouble or UNANSWERED
+    finally:
+        await database.close()
+    return None

@@ -1,0 +1,64 @@
+"""Announcements: `announce add`, `list`, `remove`."""
+
+from typing import Annotated
+
+import typer
+
+from tollkeeper.accounts.announcements import BadAnnouncement, announce
+from tollkeeper.app import office
+from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import MOST_ID
+from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.prices import moment_in
+from tollkeeper.cli.speak import say, settings_or_complain
+from tollkeeper.ports.announcements import NewAnnouncement
+
+announce_app = typer.Typer(help="What the console tells everybody.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(announce_app, name="announce")
+
+
+@announce_app.command("add")
+@command(BadAnnouncement)
+async def add(
+    english: Annotated[str, typer.Option(help="The text in English: one line, shown as it is.")],
+    chinese: Annotated[str, typer.Option(help="The text in Chinese.")],
+    until: Annotated[str, typer.Option(metavar="TIME", help="Until when, UTC: 2026-12-31 or 2026-12-31T18:00.")],
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when, UTC; otherwise now.")] = None,
+) -> None:
+    """Show a text on the console's home page and where people sign in."""
+    starts_at = None if start is None else moment_in(start)
+    wanted = NewAnnouncement(english=english, chinese=chinese, starts_at=starts_at, ends_at=moment_in(until))
+    async with office(settings_or_complain()) as desk:
+        made = await announce(wanted, desk.announcements, actor=desk.actor)
+    say(f"announcement {made.id} is shown from {moment(made.starts_at)} until {moment(made.ends_at)}")
+
+
+@announce_app.command("list")
+@command()
+async def list_announcements(as_json: AsJson = False) -> None:
+    """What is shown now, and what will be."""
+    async with office(settings_or_complain()) as desk:
+        found = await desk.announcements.listed()
+    show_list(
+        found,
+        head=("announcement", "from", "until", "English", "Chinese"),
+        line=lambda each: (str(each.id), moment(each.starts_at), moment(each.ends_at), each.english, each.chinese),
+        record=lambda each: fields_of(each, "id", "starts_at", "ends_at", "english", "chinese"),
+        as_json=as_json,
+        none="Nothing is announced.",
+    )
+
+
+@announce_app.command("remove")
+@command()
+async def remove(
+    announcement: Annotated[int, typer.Argument(metavar="ANNOUNCEMENT", max=MOST_ID, help="Its number.")],
+) -> None:
+    """Show it no longer."""
+    async with office(settings_or_complain()) as desk:
+        news = await desk.announcements.remove(announcement, actor=desk.actor)
+    say(f"announcement {announcement} is not shown" + ("" if news else ", as it was before"))

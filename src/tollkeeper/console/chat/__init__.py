@@ -1,0 +1,5 @@
+"""Chat in the console: a playground over the customer's own account."""
+
+from tollkeeper.console.chat import rows
+
+CHAT = rows.PAGES

@@ -1,0 +1,52 @@
+"""A page of the console: where it is, who may have it, and what makes it.
+
+Rules of this file
+1. Every page stands in one table (`table.py`). Routes, checks and tests are made from it.
+2. What a page changes is changed by POST, and nothing by GET.
+3. A form that moves money is taken once: its page says `once`.
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+from starlette.responses import Response
+
+from tollkeeper.console.forms import FORM_BYTES_MOST
+from tollkeeper.console.visit import Visit
+
+Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
+
+
+class Who(StrEnum):
+    ANYBODY = "anybody"
+    # Whoever is signed in is sent home.
+    STRANGER = "stranger"
+    # Also staff whose session is good for nothing but setting up a second factor.
+    SETTING_UP = "setting up"
+    # A stranger is sent to sign in.
+    SIGNED_IN = "signed in"
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    method: str
+    # As routes are written: /keys/{key_id:int}
+    path: str
+    who: Who
+    make: Handler
+    once: bool = False
+    # Of what is sent to it.
+    body_bytes_most: int = FORM_BYTES_MOST
+    # For pages whose own address has a secret in it.
+    no_referrer: bool = False
+
+
+def get(path: str, make: Handler, *, who: Who = Who.SIGNED_IN, no_referrer: bool = False) -> Page:
+    return Page(method="GET", path=path, who=who, make=make, no_referrer=no_referrer)
+
+
+def post(
+    path: str, make: Handler, *, who: Who = Who.SIGNED_IN, once: bool = False, bytes_most: int = FORM_BYTES_MOST
+) -> Page:
+    return Page(method="POST", path=path, who=who, make=make, once=once, body_bytes_most=bytes_most)

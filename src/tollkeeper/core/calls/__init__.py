@@ -1,0 +1,1 @@
+"""Calls: reading orders and answers, counting what is in them."""

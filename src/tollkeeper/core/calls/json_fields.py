@@ -1,0 +1,108 @@
+"""The parameters of a JSON body: what every reader of an order shares.
+
+Rules of this file
+1. What is priced is what is sent. A body that two readers could read differently (a member of any object in it that
+   stands twice, a parameter in another case, a number out of range, text that is not UTF-8) is refused.
+2. What a body costs to read is bounded by its size and by how many strings it has, not by the caller's imagination.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from tollkeeper.core.calls.large_json import look_through
+from tollkeeper.core.calls.malformed import malformed
+from tollkeeper.core.errors import PARAM_CHARACTERS_MOST, InvalidParameter, MalformedBody, UnsupportedParameter
+
+NAMES_MOST = 256
+# Of strings, in the whole body: some fifty thousand messages or parts of messages.
+QUOTES_MOST = 400_000
+NOT_KNOWN = "only what is known here is passed on, written as the protocol has it; leave it out"
+# A larger body is looked through instead: to build everything that it says could take seconds.
+FULLY_READ_BYTES_MOST = 256 * 1024
+# How much of a large array is read in one go, where its values are alike.
+SHARE_BYTES = 64 * 1024
+# How many arrays in each other are read in shares. Each costs another reading, so that it must not be the caller who
+# says how many; no protocol has more.
+ARRAYS_PARTED = 2
+
+# How msgspec says where in a body something is wrong.
+_PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)` - at `", re.DOTALL)
+
+Fields = TypeVar("Fields")
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder().decode
+decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+decode_array: Callable[[Raw], list[Raw]] = msgspec.json.Decoder(list[Raw]).decode
+NOT_READ = (msgspec.MsgspecError, UnicodeError, RecursionError)
+
+
+def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
+    """Every parameter, as bytes. `priced`: those whose names must be written as the protocol has them."""
+    # Those that are escaped are searched for only where there are many: that takes long.
+    if (quotes := body.count(b'"')) > QUOTES_MOST and quotes - body.count(b'\\"') > QUOTES_MOST:
+        raise MalformedBody("The request body has too many messages or parts. Send fewer.")
+    try:
+        body.isascii() or str(body, "utf-8")
+        if len(body) > FULLY_READ_BYTES_MOST:
+            look_through(body)
+        fields = decode_fields(body)
+        # To the last number: what stays raw is not looked at closely.
+        read_quotes = sum(encode(name).count(b'"') + _quotes_in(value) for name, value in fields.items())
+    except NOT_READ:
+        raise malformed(body) from None
+    if len(fields) > NAMES_MOST:
+        raise MalformedBody("The request body has too many parameters. Send those that the protocol knows.")
+    if read_quotes != quotes + _escaped_by_number(body):
+        raise MalformedBody("A member of an object stands twice in the request body. Send each once.")
+    for name in fields:
+        if name not in priced and name.casefold() in priced:
+            shown = name[:PARAM_CHARACTERS_MOST]
+            raise MalformedBody(f"Parameters are written in small letters: {', '.join(priced)}.", param=shown)
+    return fields
+
+
+def _quotes_in(value: Raw, arrays: int = ARRAYS_PARTED) -> int:
+    """The quotes of a value that was read and written again. Of a member that stands twice, one name and value are
+    lost, and their quotes with them. A large array is read in shares, so that no step takes long."""
+    written = memoryview(value)
+    if arrays and len(written) > FULLY_READ_BYTES_MOST and bytes(written[:1]) == b"[":
+        each = decode_array(value)
+        share = max(1, len(each) * SHARE_BYTES // len(written))
+        return sum(_quotes_in_share(each[at : at + share], arrays - 1) for at in range(0, len(each), share))
+    return encode(decode(value)).count(b'"')
+
+
+def _quotes_in_share(values: list[Raw], arrays: int) -> int:
+    """The quotes of some values of an array: small ones are read together, which is quicker than one by one."""
+    together = Raw(b"[%b]" % b",".join(values))
+    if len(memoryview(together)) <= FULLY_READ_BYTES_MOST:
+        return _quotes_in(together)
+    return sum(_quotes_in(value, arrays) for value in values)
+
+
+def _escaped_by_number(body: bytes) -> int:
+    """Quotes that are written as some encoders do, by their number; here they are written with a backslash."""
+    if rb"\u0022" not in body:
+        return 0
+    return body.replace(rb"\\", b"").count(rb"\u0022")
+
+
+def read_asked(body: bytes, decode_asked: Callable[[bytes], Fields], wanted: Callable[[str], str]) -> Fields:
+    """What is priced of a body. `wanted`: what to send instead, by the place of what is wrong."""
+    try:
+        return decode_asked(body)
+    except msgspec.ValidationError as problem:
+        place = _PLACE.search(str(problem))
+        if place is None:
+            raise MalformedBody from None
+        if unknown := _UNKNOWN.match(str(problem)):
+            raise UnsupportedParameter(f"{place['place']}.{unknown['name']}", NOT_KNOWN) from None
+        raise InvalidParameter(place["place"], wanted(place["place"])) from None
+    except NOT_READ:
+        raise MalformedBody from None

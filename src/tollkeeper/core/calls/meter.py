@@ -1,0 +1,299 @@
+"""Meters: what can be known of a call's usage from the answer that passes by.
+
+Rules of this file
+1. What a provider reports is kept as reported. What it writes is counted as well, for the case that it does not report.
+2. The content of a stream is counted and let go: a meter's size does not grow with it.
+3. Every text of an answer is counted, wherever it stands and whatever the vendor calls it (`answer_reading`): a
+   part of an answer that nobody counts would be free. Where much of it has a form that we do not know, the count is a
+   guess, and the meter is `unsure`: then only the provider's own report is exact.
+"""
+
+from enum import Enum, auto
+
+from tollkeeper.core.calls.answer_forms import (
+    NULL,
+    AnswerTooLong,
+    Label,
+    NotAnAnswer,
+    ReceivedAnswer,
+    ReceivedChoice,
+    ReceivedToolCall,
+)
+from tollkeeper.core.calls.answer_reading import read_answer, read_usage
+from tollkeeper.core.calls.answer_texts import text_beside, text_of_filters, text_of_logprobs, text_seen_again
+from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.reported_usage import usage_in
+from tollkeeper.core.calls.tokens import CHARACTERS_PER_TOKEN, TokenCounter
+from tollkeeper.core.money.prices import Usage
+
+__all__ = ["AnswerTooLong", "Event", "Meter", "NotAnAnswer"]
+
+# So much text of unknown form, beside an eighth of what is known, may be a vendor's remark about each chunk.
+UNSURE_CHARACTERS = 64
+UNSURE_PART = 8
+# Of one event, or of one answer that came whole, so much is counted: what takes longer would keep other calls waiting.
+EXACT_CHARACTERS_MOST = 65_536
+# Calls of tools in one answer whose ids are known for ids.
+CALLS_MOST = 256
+
+
+class Event(Enum):
+    """What an event of a stream is, for the one who relays it."""
+
+    PASSES = auto()
+    USAGE = auto()
+    # Nothing that callers wait for: a report on the way, a vendor's remark before the first word.
+    ASIDE = auto()
+    DONE = auto()
+    ERROR = auto()
+    MALFORMED = auto()
+
+
+class Meter:
+    """Watches one answer of so many choices: event by event, or whole."""
+
+    __slots__ = (
+        "_calls",
+        "_choices",
+        "_counters",
+        "_estimated_tokens",
+        "_exact_characters",
+        "_filters",
+        "_finished",
+        "_label",
+        "_remark",
+        "_rest_tokens",
+        "_said_done",
+        "_strange",
+        "_strange_characters",
+        "_told_characters",
+        "_unheard_characters",
+        "_unwatched",
+        "characters",
+        "is_translated",
+        "reported",
+        "so_far",
+    )
+
+    def __init__(self, choices: int = 1) -> None:
+        self._choices = choices
+        self._said_done = False
+        self._counters: dict[int, TokenCounter] = {}
+        self._finished: set[int] = set()
+        self._unwatched: list[ReceivedChoice] = []
+        self._strange = TokenCounter()
+        self._strange_characters = 0
+        self._estimated_tokens = 0
+        # How many characters of this event may still be counted, and what the others come to, about.
+        self._exact_characters = EXACT_CHARACTERS_MOST
+        self._rest_tokens = 0
+        # The ids and names of calls of tools, by choice and their own index.
+        self._calls: dict[tuple[int, int], tuple[str, str]] = {}
+        self._label: Label | None = None
+        # What stood beside the choices of the last chunk: the same again says nothing new.
+        self._remark = ""
+        self._filters = NULL
+        # By choice, how long the longest message is that stood beside a delta.
+        self._told_characters: dict[int, int] = {}
+        self.reported: Usage | None = None
+        # What was reported on the way, by a provider that does: its input is right, its output is not yet.
+        self.so_far: Usage | None = None
+        # Of output so far.
+        self.characters = 0
+        # Whether we have translated the answer, and whatever stands in it was put there by us.
+        self.is_translated = False
+        self._unheard_characters = 0
+
+    @property
+    def output_tokens(self) -> int:
+        while self._unwatched:
+            self._watch(self._unwatched.pop())
+        counted_tokens = sum(counter.total for counter in self._counters.values())
+        return self.guessed_tokens + counted_tokens + self._rest_tokens
+
+    @property
+    def guessed_tokens(self) -> int:
+        """Output tokens of text whose form we do not know, or that could not be read."""
+        return self._estimated_tokens + self._strange.total
+
+    @property
+    def finished(self) -> bool:
+        """Whether every choice has given its reason to end; once the provider says that it is done, all that began."""
+        wanted = 1 if self._said_done else self._choices
+        return len(self._finished) >= wanted and self._finished >= self._counters.keys()
+
+    @property
+    def said_done(self) -> bool:
+        """Whether the provider says itself that it is done."""
+        return self._said_done
+
+    @property
+    def unfinished(self) -> list[int]:
+        """The choices that have given no reason to end."""
+        return [index for index in range(self._choices) if index not in self._finished]
+
+    @property
+    def label(self) -> Label | None:
+        """What stands on every chunk alike, as far as any came."""
+        return self._label
+
+    @property
+    def unsure(self) -> bool:
+        """Whether so much has a form that we do not know that its count is no more than a guess."""
+        return self._strange_characters > UNSURE_CHARACTERS + self.characters // UNSURE_PART
+
+    def read_event(self, data: bytes) -> Event:
+        """Watch the next event of a streamed answer."""
+        if data == b"[DONE]":
+            self._said_done = True
+            return Event.DONE
+        try:
+            answer = read_answer(data)
+        except NotAnAnswer:
+            return Event.MALFORMED
+        if answer.error is not None:
+            return Event.ERROR
+        return self._read_chunk(answer)
+
+    def _read_chunk(self, answer: ReceivedAnswer) -> Event:
+        self._exact_characters = EXACT_CHARACTERS_MOST
+        choices = answer.choices
+        if not choices and (kind := self._read_report(answer)) is not Event.PASSES:
+            return kind
+        for choice in choices or ():
+            self._watch(choice)
+        if answer.usage is not None:
+            self.reported = usage_in(answer.usage) or self.reported
+        self._read_beside(answer)
+        return Event.PASSES
+
+    def _read_report(self, answer: ReceivedAnswer) -> Event:
+        """What an event without choices is. One that callers may see, and that reports nothing, may say something."""
+        if answer.usage is not None:
+            reported = usage_in(answer.usage)
+            self.reported = reported or self.reported
+            if reported is None:
+                self._read_beside(answer)
+            return Event.USAGE
+        if answer.choices is None:
+            return Event.PASSES
+        if answer.usage_so_far is not NULL:
+            self.so_far = usage_in(read_usage(answer.usage_so_far)) or self.so_far
+        return Event.ASIDE
+
+    def _read_beside(self, answer: ReceivedAnswer) -> None:
+        """What stands beside the choices of a chunk."""
+        beside = answer.strange_text
+        if answer.prompt_filter_results is not NULL or answer.usage_so_far is not NULL:
+            beside = text_beside(answer)
+        if beside != self._remark:
+            self._count_strange(beside)
+            self._remark = beside
+        if answer.label != self._label:
+            self._relabel(answer.label)
+
+    def _relabel(self, label: Label) -> None:
+        """What stands on every chunk alike is no output; what changes from chunk to chunk may be."""
+        before = self._label
+        if before is not None:
+            self._count_strange("".join(now for now, then in zip(label, before, strict=True) if now and now != then))
+            label = tuple(now or then for now, then in zip(label, before, strict=True))
+        self._label = label
+
+    def read_whole(self, body: bytes) -> None:
+        """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
+        answer = read_answer(body)
+        if answer.error is not None or answer.choices is None:
+            raise NotAnAnswer
+        self.reported = usage_in(answer.usage)
+        self._unwatched = answer.choices
+        if beside := text_beside(answer):
+            self._unwatched.append(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
+
+    def note_unheard(self, characters: int) -> None:
+        """A vendor has said so much in all that was left out when it was translated."""
+        more = characters - self._unheard_characters
+        if more > 0:
+            self._unheard_characters = characters
+            self._strange_characters += more
+            self.estimate(more)
+
+    def estimate(self, size_bytes: int) -> None:
+        """So much came that could not be read: its tokens can only be estimated."""
+        self._estimated_tokens += -(-size_bytes // CHARACTERS_PER_TOKEN)
+        self.characters += size_bytes
+
+    def _watch(self, choice: ReceivedChoice) -> None:
+        # Choices that nobody could have asked for are counted as one.
+        index = choice.index if 0 <= choice.index < CHOICES_MOST else CHOICES_MOST
+        counter = self._counter(index)
+        if choice.finish_reason:
+            self._finished.add(index)
+        # Where a whole message stands beside a delta, it says again what has been said.
+        words = choice.delta or choice.message
+        text = "" if words is None else words.text
+        if words is not None and words.is_unusual:
+            text += self._read_unusual(index, choice)
+        if text:
+            self.characters += len(text)
+            counter.feed(self._bounded(text))
+        strange = choice.strange_text
+        if choice.logprobs is not None:
+            strange += text_of_logprobs(choice.logprobs, len(text))
+        filters = choice.content_filter_results
+        if filters is not NULL and filters != self._filters:
+            self._filters = filters
+            strange += text_of_filters(filters)
+        if choice.delta is not None and choice.message is not None:
+            strange += self._beyond(index, text, choice.message.text)
+        if strange:
+            self._count_strange(strange)
+
+    def _beyond(self, index: int, text: str, told: str) -> str:
+        """What a whole message beside a delta tells that has not been said before."""
+        new = told[self._told_characters.get(index, 0) :]
+        self._told_characters[index] = max(self._told_characters.get(index, 0), len(told))
+        return new[len(text) :]
+
+    def _read_unusual(self, index: int, choice: ReceivedChoice) -> str:
+        """The text of calls of tools. What a vendor wants to see again may be output, but for thoughts that we have put
+        together from parts: those were counted."""
+        strange = text_seen_again(choice, thoughts=not self.is_translated)
+        if strange:
+            self._count_strange(strange)
+        each = [words.calls for words in (choice.delta, choice.message) if words is not None]
+        return "".join(self._text_of(index, at, call) for calls in each for at, call in enumerate(calls))
+
+    def _text_of(self, index: int, at: int, call: ReceivedToolCall) -> str:
+        """A call of a tool has one id and one name, at its beginning or on each of its parts. Others are texts."""
+        place, label = (index, at if call.index is None else call.index), (call.id or "", call.name)
+        known = self._calls.get(place)
+        if known is None and len(self._calls) < CALLS_MOST:
+            self._calls[place] = label
+            return call.name + call.text
+        known = known or ("", "")
+        if label[0] and label[0] != known[0]:
+            self._count_strange(label[0])
+        return call.text if label[1] == known[1] else label[1] + call.text
+
+    def _bounded(self, text: str) -> str:
+        """As much of a text as may be counted now. The rest is estimated."""
+        left, size = self._exact_characters, len(text)
+        self._exact_characters = left - size
+        if size <= left:
+            return text
+        exact = text[: max(0, left)]
+        self._rest_tokens += -(-(size - len(exact)) // CHARACTERS_PER_TOKEN)
+        return exact
+
+    def _count_strange(self, text: str) -> None:
+        """Text of a form that we do not know."""
+        self._strange.feed(self._bounded(text))
+        self.characters += len(text)
+        self._strange_characters += len(text)
+
+    def _counter(self, index: int) -> TokenCounter:
+        counter = self._counters.get(index)
+        if counter is None:
+            counter = self._counters[index] = TokenCounter()
+        return counter

@@ -1,0 +1,134 @@
+"""What a provider reports of a call's usage, and what of it has a price of its own.
+
+Rules of this file
+1. Most reports have plain input, output and cached input: those take no longer than they did without parts.
+2. A share of the input is cached, written or media, and never two of these. Vendors count the media of a cached prompt
+   both as media and as cached: what must have been counted twice is cached.
+3. What is no number says nothing. What cannot be true (less than nothing, more than all) is handed on as it was told,
+   so that the whole report is not believed (`core/money/charge`).
+
+OpenAI names what was written to a cache `cache_write_tokens`, in `prompt_tokens_details`, and so does OpenRouter. How
+long it lives is told as Anthropic tells it, in `cache_creation` beside that; uses of a vendor's tools likewise, in
+`server_tool_use`, which OpenRouter and LiteLLM hand on under the same name.
+"""
+
+import re
+from typing import Any, TypeGuard
+
+import msgspec
+
+from tollkeeper.core.money.parts import NO_PARTS, UsageParts
+from tollkeeper.core.money.prices import Usage
+
+# As they are told of a tool: `web_search_requests`.
+TOOL_SUFFIX = "_requests"
+TOOLS_MOST = 16
+_TOOL = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class PromptDetails(msgspec.Struct):
+    """Details of the input. What is `Any` may be of any form, without making the rest unreadable."""
+
+    cached_tokens: int | None = None
+    audio_tokens: Any = None
+    image_tokens: Any = None
+    cache_write_tokens: Any = None
+    cache_creation: Any = None
+    cached_tokens_details: Any = None
+
+    @property
+    def has_parts(self) -> bool:
+        return bool(self.audio_tokens or self.image_tokens or self.cache_write_tokens or self.cache_creation)
+
+
+class CompletionDetails(msgspec.Struct):
+    """Details of the output. Thoughts are output like any other, and not read."""
+
+    audio_tokens: Any = None
+    image_tokens: Any = None
+
+
+NO_DETAILS = PromptDetails()
+NOTHING_TOLD = CompletionDetails()
+
+
+class PlainUsage(msgspec.Struct):
+    """Where the rest has a form that we do not know."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    prompt_tokens_details: PromptDetails | None = None
+
+
+class ReportedUsage(PlainUsage):
+    completion_tokens_details: CompletionDetails | None = None
+    server_tool_use: Any = None
+
+
+UNREADABLE = ReportedUsage(-1, -1)
+
+
+def usage_in(usage: ReportedUsage | None) -> Usage | None:
+    if usage is None or usage is UNREADABLE:
+        return None
+    asked, told = usage.prompt_tokens_details or NO_DETAILS, usage.completion_tokens_details or NOTHING_TOLD
+    parts = None
+    if asked.has_parts or told.audio_tokens or told.image_tokens or usage.server_tool_use:
+        parts = _parts(usage, asked, told)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, asked.cached_tokens or 0, parts)
+
+
+def _parts(usage: ReportedUsage, asked: PromptDetails, told: CompletionDetails) -> UsageParts | None:
+    written_5m, written_1h = written_in(asked.cache_write_tokens, asked.cache_creation)
+    image, audio = _number(asked.image_tokens), _number(asked.audio_tokens)
+    if image or audio:
+        of_cache = (asked.cached_tokens or 0) + written_5m + written_1h
+        image, audio = _counted_once(usage.prompt_tokens, of_cache, image, audio, asked.cached_tokens_details)
+    parts = UsageParts(
+        written_5m=written_5m,
+        written_1h=written_1h,
+        image_input=image,
+        audio_input=audio,
+        image_output=_number(told.image_tokens),
+        audio_output=_number(told.audio_tokens),
+        tools=uses_in(usage.server_tool_use),
+    )
+    return None if parts == NO_PARTS else parts
+
+
+def written_in(total: object, by_life: object) -> tuple[int, int]:
+    """What was written for five minutes, and for an hour. Without a word on its life it is the shorter one."""
+    of_life = by_life if isinstance(by_life, dict) else {}
+    for_minutes, for_an_hour = (_number(of_life.get(f"ephemeral_{life}_input_tokens")) for life in ("5m", "1h"))
+    if _is_number(total):
+        # The sum counts: it is what the input consists of.
+        for_an_hour = min(for_an_hour, max(0, total))
+        for_minutes = total - for_an_hour
+    return for_minutes, for_an_hour
+
+
+def uses_in(uses: object) -> dict[str, int]:
+    """By the tool's name. Of names, only such as tools have: a report must not carry text into the books."""
+    told = list(uses.items())[:TOOLS_MOST] if isinstance(uses, dict) else []
+    named = ((name.removesuffix(TOOL_SUFFIX), times) for name, times in told if isinstance(name, str))
+    return {name: times for name, times in named if _is_number(times) and times and _TOOL.fullmatch(name)}
+
+
+def _counted_once(input_tokens: int, of_cache: int, image: int, audio: int, cached: object) -> tuple[int, int]:
+    """Images and audio without what is cached of them: as the vendor says, and at least what is more than all."""
+    of_cached = cached if isinstance(cached, dict) else {}
+    if min(image, audio) < 0 or max(image + audio, of_cache) > input_tokens:
+        return image, audio
+    image -= min(image, max(0, _number(of_cached.get("image_tokens"))))
+    audio -= min(audio, max(0, _number(of_cached.get("audio_tokens"))))
+    twice = max(0, of_cache + image + audio - input_tokens)
+    of_audio = min(audio, twice)
+    return image - (twice - of_audio), audio - of_audio
+
+
+def _number(value: object) -> int:
+    return value if _is_number(value) else 0
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)

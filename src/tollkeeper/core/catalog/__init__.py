@@ -1,0 +1,1 @@
+"""The catalog and the price book, as pure rules."""

@@ -1,0 +1,1 @@
+"""Anthropic's Messages, as callers speak it."""

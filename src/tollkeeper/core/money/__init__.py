@@ -1,0 +1,1 @@
+"""Money: amounts, prices, quotes, charges, balances, lots and codes."""

@@ -1,0 +1,1 @@
+"""People: logins, passwords, one-time codes, lockouts, mails, the faucet's rules."""

@@ -1,0 +1,1 @@
+"""The usage log and receipts as they are read."""

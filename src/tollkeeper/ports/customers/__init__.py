@@ -1,0 +1,1 @@
+"""Customers' accounts, keys, lots, codes and notices."""

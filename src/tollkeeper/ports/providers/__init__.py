@@ -1,0 +1,1 @@
+"""Providers: their accounts, the pool, the way to them, and the operators' desk."""

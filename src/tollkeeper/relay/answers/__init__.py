@@ -1,0 +1,1 @@
+"""Answers on their way to the caller: whole, streamed, and of media."""

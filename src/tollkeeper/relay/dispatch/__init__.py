@@ -1,0 +1,1 @@
+"""Sending a call to provider accounts: attempts, failover, providers' refusals."""

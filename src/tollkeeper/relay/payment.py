@@ -1,0 +1,139 @@
+"""What a caller wants of the payment: once, and no more than so much. What is told to whoever sends a call again."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from tollkeeper.core.addresses import Address
+from tollkeeper.core.calls.conditions import Conditions
+from tollkeeper.core.calls.digests import CallDigests
+from tollkeeper.core.calls.native import Spoken
+from tollkeeper.core.catalog.models import Offer
+from tollkeeper.core.errors import (
+    CallRepeated,
+    CallStillRunning,
+    GatewayError,
+    IdempotencyKeyReused,
+    InvalidHeader,
+    MadeBefore,
+)
+from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.money.amounts import Quota, usd_exact
+from tollkeeper.core.money.max_charge import tokens_within
+from tollkeeper.core.money.quote import Ask
+from tollkeeper.ports import CallClaim, HoldOutcome, HoldVerdict
+from tollkeeper.relay.aside import LARGE_BYTES, Aside, Came
+from tollkeeper.relay.call import IncomingRequest
+from tollkeeper.relay.dispatch.dispatch import AnyOrder
+
+ReadOrder = TypeVar("ReadOrder", bound=AnyOrder)
+
+# What became of the call that was made before with the same key.
+MADE_BEFORE: Mapping[HoldOutcome, type[MadeBefore]] = {
+    HoldOutcome.REPEATED: CallRepeated,
+    HoldOutcome.REPEATED_RUNNING: CallStillRunning,
+}
+# How often a provider uses a tool of its own, and how much it reads of what that finds, is for nobody here to limit.
+WITH_TOOLS = "cannot be honoured with a tool that the provider runs ({}): leave out the tool, or the header"
+
+
+class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked, and how it is to be paid for."""
+
+    ask: Ask
+    # The most that a call may come to, and the output up to which that is enough.
+    max_charge: Quota | None = None
+    most_tokens: int | None = None
+    # By what it is known again, where it must not be paid for twice.
+    claim: CallClaim | None = None
+
+    def bounded(self, amount: Quota) -> Quota:
+        return amount if self.max_charge is None else min(amount, self.max_charge)
+
+
+class ClaimPair(msgspec.Struct, frozen=True):
+    """By what a call is known again."""
+
+    # Goes with its hold.
+    own: CallClaim | None = None
+    # Is noted where its caller is told that it goes on alone.
+    when_cut: CallClaim | None = None
+
+
+class Claims:
+    """Reads calls, so that they can be known again."""
+
+    def __init__(self, digests: CallDigests, aside: Aside) -> None:
+        self._digests = digests
+        self._aside = aside
+
+    async def read(
+        self,
+        read: Callable[[Came], ReadOrder],
+        came: Came,
+        request: IncomingRequest,
+        caller: KeyRecord,
+        conditions: Conditions,
+    ) -> tuple[ReadOrder, ClaimPair]:
+        """The order in what came as the body of a call, and by what the call is known again."""
+        order = await self._aside.read(read, came)
+        # Headers that belong to an order are of the session that sends it: another may send the same call again.
+        body = came.body if isinstance(came, Spoken) else came
+        may_be_cut = not order.stream and request.address is not Address.BACKUP
+        return order, await self._claims(body, request.path, caller, conditions, may_be_cut=may_be_cut)
+
+    async def _claims(
+        self, came: object, path: str, caller: KeyRecord, conditions: Conditions, *, may_be_cut: bool
+    ) -> ClaimPair:
+        key = conditions.idempotency_key
+        if key is None and not may_be_cut:
+            return ClaimPair()
+        # A form of which nobody says how large it is may be.
+        size_bytes = len(came) if isinstance(came, bytes) else LARGE_BYTES + 1
+        body = await self._aside.run(size_bytes, lambda: self._digests.of_body(path, came))
+        when_cut = CallClaim(self._digests.of_cut(caller.key_id, body), body)
+        if key is not None:
+            own: CallClaim | None = CallClaim(self._digests.of_key(key), body)
+        else:
+            own = msgspec.structs.replace(when_cut, is_taken=False) if conditions.is_retry else None
+        return ClaimPair(own, when_cut if may_be_cut else None)
+
+
+def terms_of(order: AnyOrder, ask: Ask, offer: Offer, conditions: Conditions, claims: ClaimPair) -> PaymentTerms:
+    """What is asked, within what the caller allows. Raise InputAboveMaxCharge, InvalidHeader."""
+    most = conditions.max_charge
+    if most is None:
+        return PaymentTerms(ask=ask, claim=claims.own)
+    if ask.uses_held:
+        raise InvalidHeader("x-max-charge-usd", WITH_TOOLS.format(", ".join(sorted(ask.uses_held))))
+    caps = offer.model.token_caps
+    fits = tokens_within(most, ask, caps, offer.rate)
+    if fits is None:
+        return PaymentTerms(ask=ask, max_charge=most, claim=claims.own)
+    asked = caps.max_output_tokens if ask.max_output_tokens is None else ask.max_output_tokens
+    if fits < min(asked, caps.max_output_tokens):
+        order.limit_output(fits, thinks=caps.hidden_reasoning or ask.thinks)
+        ask = msgspec.structs.replace(ask, max_output_tokens=fits)
+    return PaymentTerms(ask=ask, max_charge=most, most_tokens=fits * ask.n, claim=claims.own)
+
+
+def made_before(verdict: HoldVerdict) -> GatewayError | None:
+    """The refusal of a call whose key was used before."""
+    if verdict.outcome is HoldOutcome.OTHER_BODY:
+        return IdempotencyKeyReused()
+    refusal = MADE_BEFORE.get(verdict.outcome)
+    return None if refusal is None else refusal(_first_call(verdict))
+
+
+def _first_call(verdict: HoldVerdict) -> Mapping[str, object] | None:
+    """What is told of the first, if the same API key made it."""
+    if verdict.first is None:
+        return None
+    is_running = verdict.outcome is HoldOutcome.REPEATED_RUNNING
+    return {
+        "request_id": str(verdict.first),
+        "state": "running" if is_running else "settled",
+        "charged_usd": None if is_running else usd_exact(verdict.available),
+        "url": f"/v2/calls/{verdict.first}",
+    }

@@ -1,0 +1,1 @@
+"""Models, groups and prices in PostgreSQL."""

@@ -1,0 +1,117 @@
+"""The price book at the operator's desk, in PostgreSQL."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import asyncpg
+
+from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.money.prices import MILLIONTHS, Price
+from tollkeeper.ports.catalog.prices import Effect, Entered, Preview, PriceChange, PriceEntry, PriceRow, Withdrawn
+from tollkeeper.storage.catalog.models import parts_text, price_of
+from tollkeeper.storage.postgres.changes import ChangeNotifier
+from tollkeeper.storage.postgres.database import Database
+
+ENTER = "select * from enter_price($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)"
+ROWS = """
+select p.id, p.model_id, p.variant, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
+       p.parts, p.announced_at, p.entered_by, p.forced_because, p.withdrawn_at, p.withdrawn_by, p.withdraw_reason,
+       m.kind
+from price p join model m on m.id = p.model_id
+where $1::text is null or p.model_id = $1 order by p.model_id, p.variant, p.effective_from, p.id
+"""
+# Call by call. What nothing was charged for, whatever it had used, costs nothing at any price.
+EFFECT = """
+with calls as (
+    select account_id, charged,
+           case when usage_source = 'none' then 0
+                else priced(group_millionths, $4, $5, $6, $7::text::jsonb, input_units, cached_units, output_units,
+                            parts) end as old,
+           case when usage_source = 'none' then 0
+                else priced(group_millionths, $8, $9, $10, $11::text::jsonb, input_units, cached_units,
+                            output_units, parts) end as new
+    from usage
+    where request_id >= uuid_floor(ledger_now() - $1::interval)
+      and price_id in (select id from price where model_id = $2 and variant = $3))
+select account_id, count(*) as calls, coalesce(sum(charged), 0) as charged, coalesce(sum(old), 0) as old,
+       coalesce(sum(new), 0) as new, count(*) over () - 1 as accounts
+from calls group by grouping sets ((account_id), ())
+order by account_id is not null, abs(sum(new) - sum(old)) desc, account_id limit $12
+"""
+# A week of a large service's calls is read.
+PATIENCE_SECONDS = 600.0
+
+
+class SqlPriceDesk:
+    """The `PriceDesk` port."""
+
+    def __init__(self, database: Database, notifier: ChangeNotifier) -> None:
+        self._database = database
+        self._notifier = notifier
+
+    async def enter(self, change: PriceChange, *, actor: str) -> PriceEntry:
+        figures = (change.figures.model, change.figures.completion, change.figures.cached)
+        values = (change.effective_from, change.notice, change.forced_because, actor, parts_text(change.parts))
+        row = await self._database.row(ENTER, change.model_id, change.variant, *figures, *values)
+        await self._notifier.send()
+        booked = row["booked"]
+        return PriceEntry(Entered(row["verdict"]), None if booked is None else price_of(booked), row["effective"])
+
+    async def withdraw(self, price_id: int, reason: str, *, actor: str) -> Withdrawn:
+        row = await self._database.row("select withdraw_price($1, $2, $3)", price_id, reason, actor)
+        await self._notifier.send()
+        return Withdrawn(row[0])
+
+    async def now(self) -> datetime:
+        row = await self._database.row("select ledger_now()")
+        now: datetime = row[0]
+        return now
+
+    async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
+        return [_row(row) for row in await self._database.rows(ROWS, model_id)]
+
+    async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
+        asked = (since, old.model_id, old.variant, *_figures(old), *_figures(new), accounts_most + 1)
+        async with (
+            self._database.session(patience_seconds=PATIENCE_SECONDS) as connection,
+            connection.transaction(readonly=True),
+        ):
+            await connection.execute("set local statement_timeout = 0")
+            total, *accounts = await connection.fetch(EFFECT, *asked)
+        return Preview(
+            old=old,
+            new=new,
+            total=_effect(total),
+            accounts=[_effect(row) for row in accounts],
+            accounts_in_all=total["accounts"],
+        )
+
+
+def _figures(price: Price) -> tuple[object, ...]:
+    multipliers = (Decimal(figure) / MILLIONTHS for figure in (price.model, price.completion, price.cached))
+    return (*multipliers, parts_text(price.parts))
+
+
+def _effect(row: asyncpg.Record) -> Effect:
+    return Effect(
+        account_id=row["account_id"],
+        calls=row["calls"],
+        charged=Quota(int(row["charged"])),
+        old=Quota(int(row["old"])),
+        new=Quota(int(row["new"])),
+    )
+
+
+def _row(row: asyncpg.Record) -> PriceRow:
+    return PriceRow(
+        price=price_of(row),
+        kind=Kind(row["kind"]),
+        announced_at=row["announced_at"],
+        entered_by=row["entered_by"],
+        forced_because=row["forced_because"],
+        withdrawn_at=row["withdrawn_at"],
+        withdrawn_by=row["withdrawn_by"],
+        withdraw_reason=row["withdraw_reason"],
+    )

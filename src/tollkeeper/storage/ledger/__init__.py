@@ -1,0 +1,1 @@
+"""The books in PostgreSQL, the write-ahead journal beside them, and the checks that they are right."""

@@ -1,0 +1,123 @@
+"""The bookkeeper: leads a process's ledger through its lives: register, replay dead workers' journals, beat, close.
+
+Rules of this file
+1. No hold is taken before everything that this host's dead workers left open is settled.
+2. A life that was fenced is over: its calls end, and a new life begins with a new number (a fencing token).
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.ports import Settlement
+from tollkeeper.steady import run_and_log
+from tollkeeper.storage.ledger import workers
+from tollkeeper.storage.ledger.journal import Journal, OrphanJournal, orphaned
+from tollkeeper.storage.ledger.journal_folder import UnsafeFolder
+from tollkeeper.storage.ledger.orphans import SqlOrphans
+from tollkeeper.storage.ledger.sql_ledger import SqlLedger
+from tollkeeper.storage.postgres.database import Database
+
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Bookkeeper:
+    def __init__(
+        self,
+        database: Database,
+        node: str,
+        journal_folder: Path,
+        *,
+        patience_seconds: float,
+        serves: bool = True,
+        former_folder: Path | None = None,
+    ) -> None:
+        """`former_folder`: where an earlier version may have left settlements."""
+        self._database = database
+        self._node = node
+        self._journal_folder = journal_folder
+        self._former_folder = former_folder
+        self._patience_seconds = patience_seconds
+        self._serves = serves
+        self._ledger: SqlLedger | None = None
+        self._former: list[SqlLedger] = []
+        self._worker_id = 0
+
+    @property
+    def ready(self) -> bool:
+        return self._ledger is not None
+
+    @property
+    def ledger(self) -> SqlLedger:
+        """The ledger of this life. Raise StoreUnavailable before it has begun."""
+        if self._ledger is None:
+            raise StoreUnavailable
+        return self._ledger
+
+    async def live(self) -> None:
+        """Begin a life, and another after each that is fenced, until cancelled."""
+        while True:
+            if not await run_and_log("beginning of a worker's life", self._begin):
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            await workers.beat_until_fenced(self._database, self._worker_id)
+            log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)
+            # Its calls may still settle: while its journal stays locked, no other worker replays it.
+            self._former.append(self.ledger)
+            self._ledger = None
+
+    async def close(self) -> None:
+        """Book what is waiting and end this life; nothing is only in memory afterwards."""
+        for former in self._former:
+            await former.close()
+        if self._ledger is not None:
+            await self._ledger.close()
+            # Without the database this life ends as a silent one: fenced, and swept.
+            with contextlib.suppress(StoreUnavailable):
+                await workers.end(self._database, self._worker_id)
+
+    async def _begin(self) -> None:
+        self._worker_id = await workers.register(self._database, self._node, serves=self._serves)
+        journal = Journal(self._journal_folder, self._worker_id)
+        ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
+        with contextlib.ExitStack() as undo:
+            undo.callback(journal.close)
+            closed = await self._replay(ledger)
+            undo.pop_all()
+        if closed:
+            log.warning("%d calls of earlier workers on this host were settled", closed)
+        self._ledger = ledger
+
+    async def _replay(self, ledger: SqlLedger) -> int:
+        """Settle what dead workers of this host left: from their journals, and what those do not know from the rest."""
+        closed, orphans = 0, SqlOrphans(self._database)
+        for orphan in chain(orphaned(self._journal_folder), _orphaned_before(self._former_folder)):
+            from_journal = await _settle_all(ledger, orphan.settlements)
+            await workers.end(self._database, orphan.worker_id)
+            from_the_rest = await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
+            closed += from_journal + from_the_rest
+            for path in orphan.paths:
+                path.unlink(missing_ok=True)
+        return closed
+
+
+def _orphaned_before(folder: Path | None) -> Iterator[OrphanJournal]:
+    """What an earlier version left in its folder. It made the folder itself, so one that is not ours is not from it."""
+    try:
+        yield from () if folder is None else orphaned(folder)
+    except FileNotFoundError:
+        return
+    except UnsafeFolder as problem:
+        log.warning("journals of earlier versions are not read: %s", problem)
+
+
+async def _settle_all(ledger: SqlLedger, settlements: Iterable[Settlement]) -> int:
+    """How many of them were still open. One that the database will not take is left to the sweeper."""
+    done = await asyncio.gather(*map(ledger.settle, settlements), return_exceptions=True)
+    return done.count(True)

@@ -1,0 +1,282 @@
+"""The ledger in PostgreSQL: holds and settles in micro-batches, with a journal beside them.
+
+Rules of this file
+1. A hold is committed before this returns. A caller who gave up waiting for one gets it voided.
+2. A settlement is in the journal before it is in the queue, and leaves the journal when it is committed.
+3. Nothing is only in memory after `close`.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
+from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.money.charge import Charge, Ending, UsageSource
+from tollkeeper.core.money.prices import Usage
+from tollkeeper.ports import (
+    BudgetPeriod,
+    CallClaim,
+    Extension,
+    HoldOrder,
+    HoldOutcome,
+    HoldVerdict,
+    KeyBudget,
+    Progress,
+    Settlement,
+)
+from tollkeeper.storage.ledger.journal import Journal
+from tollkeeper.storage.postgres.batch import BadRow, Batcher
+from tollkeeper.storage.postgres.database import Database
+
+HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+HOLD_ONCE = (
+    "select verdict, available, first from hold_once_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+)
+NOTE_CUT = "select note_cut($1, $2, $3, $4)"
+SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+# Of two that are short alike, the month's is told: it lasts longer. A budget that is not set is never short.
+SHORTER_BUDGET = """
+select today,
+       coalesce(coalesce(k.daily_budget - case when b.day >= today then b.day_total else 0 end, 9223372036854775807)
+                >= k.monthly_budget - case when date_trunc('month', b.day) >= date_trunc('month', today)
+                                           then b.month_total else 0 end, false) as is_monthly
+from api_key k join key_books b on b.key_id = k.id,
+     lateral (select (ledger_now() at time zone 'UTC')::date as today) clock
+where k.id = $1
+"""
+CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
+
+# No caller waits for a settlement, unless quota is short.
+SETTLES_GATHER_SECONDS = 0.01
+SHORT = frozenset({HoldOutcome.ACCOUNT_SHORT, HoldOutcome.KEY_SHORT, HoldOutcome.BUDGET})
+# What a settlement that is on its way may change.
+NOT_CERTAIN = SHORT | {HoldOutcome.REPEATED_RUNNING}
+# Transactions that lost a fight, rather than being wrong.
+TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
+FENCED = "TK001"
+
+log = logging.getLogger(__name__)
+
+AnyQueue = Batcher[Any, Any]
+
+encode = msgspec.json.Encoder().encode
+
+
+class SqlLedger:
+    """The `Ledger` port for one worker process."""
+
+    def __init__(self, database: Database, worker_id: int, journal: Journal, *, patience_seconds: float) -> None:
+        self._database = database
+        self._worker_id = worker_id
+        self._journal = journal
+        self._patience_seconds = patience_seconds
+        self._holds = Batcher(self._flush_holds, patience_seconds=patience_seconds, unclaimed=self._void_unclaimed)
+        self._settles = Batcher(self._flush_settles, gather_seconds=SETTLES_GATHER_SECONDS)
+        self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
+        # Settlements that could not be written to the journal.
+        self.journal_failures = 0
+
+    async def hold(self, order: HoldOrder) -> HoldVerdict:
+        returned = self._settles.returned
+        verdict = await self._hold(order)
+        if verdict.outcome in NOT_CERTAIN and await self._settle_now(order.account_id, returned):
+            verdict = await self._hold(order)
+        return await self._with_budget(verdict, order.key_id)
+
+    async def extend(self, extension: Extension) -> HoldVerdict:
+        returned = self._settles.returned
+        verdict = await self._holds.submit(extension)
+        if verdict.outcome in SHORT and await self._settle_now(extension.account_id, returned):
+            verdict = await self._holds.submit(extension)
+        return await self._with_budget(verdict, extension.key_id)
+
+    @property
+    def queues(self) -> Mapping[str, AnyQueue]:
+        return {"holds": self._holds, "settlements": self._settles, "checkpoints": self._checkpoints}
+
+    @property
+    def journal_calls(self) -> int:
+        """Calls in the journal that the database does not know to be settled."""
+        return self._journal.unbooked
+
+    async def _settle_now(self, account_id: int, returned: int) -> bool:
+        """What settlements give back to an account is there before anybody is told that its quota is short. Whether
+        there may have been any: one that was booked while the question was under way is not waiting any more."""
+        waiting = self._settles.hurried(lambda row: row.account_id == account_id)
+        if waiting:
+            await asyncio.wait(waiting, timeout=self._patience_seconds)
+        return bool(waiting) or self._settles.returned != returned
+
+    async def _with_budget(self, verdict: HoldVerdict, key_id: int) -> HoldVerdict:
+        """With a word on which of a key's budgets was short."""
+        if verdict.outcome is not HoldOutcome.BUDGET:
+            return verdict
+        try:
+            found = await self._database.row(SHORTER_BUDGET, key_id)
+        except StoreUnavailable:
+            return verdict
+        period = BudgetPeriod.MONTH if found["is_monthly"] else BudgetPeriod.DAY
+        return HoldVerdict(verdict.outcome, verdict.available, budget=KeyBudget.of(period, found["today"]))
+
+    async def _hold(self, order: HoldOrder) -> HoldVerdict:
+        future = self._holds.submit(order)
+        try:
+            return await future
+        except (asyncio.CancelledError, StoreUnavailable):
+            self._forsake(order, future)
+            raise
+        except WorkerFenced:
+            # An earlier sending of it may have been taken.
+            self.settle(void(order))
+            raise
+
+    def note(self, settlement: Settlement) -> None:
+        try:
+            self._journal.write(settlement)
+        except OSError as problem:
+            self.journal_failures += 1
+            log.error("the journal cannot be written (%s): a crash now would lose what it should remember", problem)
+
+    def settle(self, settlement: Settlement) -> Awaitable[bool]:
+        self.note(settlement)
+        return self._settles.submit(settlement)
+
+    async def note_cut(self, request_id: UUID, account_id: int, claim: CallClaim) -> None:
+        await self._run(NOTE_CUT, request_id, account_id, claim.digest, claim.body)
+
+    async def checkpoint(self, progress: Progress) -> bool:
+        return await self._checkpoints.submit(progress)
+
+    async def close(self) -> None:
+        """Book what is waiting. What the database will not take in time stays in the journal for the next worker."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_seconds):
+                await self._holds.drain()
+                await self._settles.drain()
+        self._journal.close()
+
+    def _forsake(self, order: HoldOrder, future: asyncio.Future[HoldVerdict]) -> None:
+        """The caller gives up on a hold: nothing was or will be sent upstream under it."""
+        if future.done() and not future.cancelled() and future.exception() is None:
+            # It was granted in the very moment in which the caller left.
+            self._void_unclaimed(order, future.result())
+        elif self._holds.is_under_way(future):
+            # Not known yet whether it is granted. Should this process die before it is, the journal knows what to do.
+            self.note(void(order))
+
+    def _void_unclaimed(self, row: HoldOrder | Extension, verdict: HoldVerdict | None) -> None:
+        """Nobody waits for this row any more. No verdict: its fate is unknown, and a void does no harm."""
+        if not isinstance(row, HoldOrder):
+            return
+        if verdict is None or verdict.granted:
+            self.settle(void(row))
+        else:
+            self._journal.booked(row.request_id)
+
+    async def _flush_holds(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
+        if any(isinstance(row, HoldOrder) and row.claim is not None for row in rows):
+            return await self._flush_holds_once(rows)
+        found = await self._run(HOLD, self._worker_id, *columns([hold_row(row) for row in rows]))
+        return [HoldVerdict(HoldOutcome(row["verdict"]), Quota(row["available"])) for row in found]
+
+    async def _flush_holds_once(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
+        found = await self._run(
+            HOLD_ONCE, self._worker_id, *columns([(*hold_row(row), *claim_row(row)) for row in rows])
+        )
+        return [HoldVerdict(HoldOutcome(row["verdict"]), Quota(row["available"]), row["first"]) for row in found]
+
+    async def _flush_settles(self, rows: Sequence[Settlement]) -> Sequence[bool]:
+        found = await self._run(SETTLE, *columns([settle_row(row) for row in rows]))
+        for row in rows:
+            self._journal.booked(row.request_id)
+        return [row["settled"] for row in found]
+
+    async def _flush_checkpoints(self, rows: Sequence[Progress]) -> Sequence[bool]:
+        asked = [(row.request_id, row.usage.input_units, row.usage.output_units, row.seconds) for row in rows]
+        found = await self._run(CHECKPOINT, self._worker_id, *columns(asked))
+        open_still = {row["checkpoint_batch"] for row in found}
+        return [row.request_id in open_still for row in rows]
+
+    async def _run(self, sql: str, *values: object) -> list[asyncpg.Record]:
+        try:
+            return await self._database.rows(sql, *values)
+        except TRY_AGAIN as problem:
+            raise StoreUnavailable from problem
+        except asyncpg.PostgresError as problem:
+            state = problem.sqlstate or ""
+            if state == FENCED:
+                raise WorkerFenced from None
+            # Missing rights or functions are for the operator to mend, and no fault of the rows: they wait.
+            if state[:2] in {"42", "XX"}:
+                log.error("the ledger's functions cannot be used: %s", problem)
+                raise StoreUnavailable from problem
+            raise BadRow(f"{state}: {problem}") from problem
+        except asyncpg.DataError as problem:
+            raise BadRow("a value does not fit its column") from problem
+
+
+def void(order: HoldOrder, attempts: tuple[Mapping[str, object], ...] = ()) -> Settlement:
+    """The settlement of a call that cost nothing."""
+    nothing = Charge(Quota(0), Usage(0), UsageSource.NONE)
+    return Settlement(
+        request_id=order.request_id,
+        account_id=order.account_id,
+        charge=nothing,
+        ending=Ending.REFUSED,
+        attempts=attempts,
+    )
+
+
+def columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
+    """Rows to columns: the functions take one array for each."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def hold_row(row: HoldOrder | Extension) -> tuple[object, ...]:
+    if isinstance(row, Extension):
+        return (row.request_id, row.sequence, row.account_id, row.key_id, row.amount, 0, 0, 0, row.seconds)
+    rate = row.rate
+    return (
+        row.request_id,
+        0,
+        row.account_id,
+        row.key_id,
+        row.amount,
+        rate.price.id,
+        rate.group,
+        row.input_units,
+        row.seconds,
+    )
+
+
+def claim_row(row: HoldOrder | Extension) -> tuple[bytes | None, bytes | None, bool]:
+    claim = row.claim if isinstance(row, HoldOrder) else None
+    return (None, None, False) if claim is None else (claim.digest, claim.body, claim.is_taken)
+
+
+def settle_row(row: Settlement) -> tuple[object, ...]:
+    usage = row.charge.usage
+    return (
+        row.request_id,
+        row.account_id,
+        row.charge.amount,
+        usage.input_units,
+        usage.cached_units,
+        usage.output_units,
+        row.charge.source.value,
+        row.ending.value,
+        _json(row.attempts),
+        None if usage.parts is None else _json(usage.parts),
+    )
+
+
+def _json(detail: object) -> str:
+    """PostgreSQL keeps no NUL in JSON, and a receipt's detail must never sink its charge."""
+    return encode(detail).decode().replace("\\u0000", "")

@@ -1,0 +1,1 @@
+"""Rate limits in Redis, and bans and restrictions in PostgreSQL."""

@@ -1,0 +1,48 @@
+-- The key of a session's chat, for so many seconds from now; no row where the session is over, or where somebody revoked
+-- its key. An account has as many of them as it had sessions that chatted at the same time: a key whose session is over is
+-- given to the next one, with another text.
+create or replace function open_chat_key(
+    p_account bigint, p_session bigint, p_name text, p_pepper_version smallint, p_digest bytea, p_hint text,
+    p_seconds integer, p_actor text)
+returns table (key_id bigint, is_busy boolean)
+language plpgsql security definer set search_path = tollkeeper, pg_temp
+as $$
+declare
+    ends_at timestamptz;
+    found_key api_key%rowtype;
+begin
+    -- Whoever closes the account has its row before its keys and sessions; so has this.
+    perform from account where id = p_account for key share;
+    -- Whoever ends the session meanwhile comes before, and is seen, or after, and ends the key with it.
+    select least(s.expires_at, ledger_now() + make_interval(secs => p_seconds)) into ends_at from session s
+    where s.id = p_session and s.account_id = p_account and s.revoked_at is null and s.expires_at > ledger_now()
+    for no key update;
+    if not found then
+        return;
+    end if;
+    select * into found_key from api_key k where k.session_id = p_session;
+    if not found then
+        select k.* into found_key from api_key k left join session s on s.id = k.session_id
+        where k.account_id = p_account and k.for_chat
+          and (s.id is null or s.revoked_at is not null or s.expires_at <= ledger_now())
+          and not exists (select from key_books b where b.key_id = k.id and b.held > 0)
+        order by k.id limit 1 for update of k skip locked;
+        if not found then
+            insert into api_key (account_id, name, pepper_version, digest, hint, expires_at, for_chat, session_id)
+            values (p_account, p_name, p_pepper_version, p_digest, p_hint, ends_at, true, p_session)
+            returning * into found_key;
+        end if;
+        perform append_audit(p_actor, 'key.open_for_chat', 'key:' || found_key.id,
+                             jsonb_build_object('session', p_session, 'hint', p_hint));
+    elsif found_key.revoked_at is not null then
+        return;
+    end if;
+    -- Written only where something changes: every change of a key is news to all nodes.
+    update api_key k
+    set session_id = p_session, pepper_version = p_pepper_version, digest = p_digest, hint = p_hint, expires_at = ends_at,
+        revoked_at = null
+    where k.id = found_key.id
+      and (k.session_id is distinct from p_session or k.digest <> p_digest
+           or k.expires_at < ends_at - make_interval(secs => p_seconds / 2.0));
+    return query select b.key_id, b.held > 0 from key_books b where b.key_id = found_key.id;
+end $$;

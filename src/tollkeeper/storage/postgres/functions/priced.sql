@@ -1,0 +1,59 @@
+-- What a call costs: the formula of `core.money.prices`, rounded half up, in micro-quota. NUMERIC is exact, so every factor
+-- is multiplied and none divided. Multipliers are as in the price book; those within parts and tiers are millionths.
+-- It is asked for every call of a week, so it makes do without queries wherever it can.
+create or replace function priced(
+    p_group bigint, p_model numeric, p_completion numeric, p_cached numeric, p_price_parts jsonb,
+    p_input bigint, p_cached_input bigint, p_output bigint, p_usage_parts jsonb)
+returns numeric
+language plpgsql immutable parallel safe
+as $$
+declare
+    model numeric := p_model;
+    completion numeric := p_completion;
+    cached numeric := p_cached;
+    tiers jsonb := p_price_parts -> 'tiers';
+    tier jsonb;
+    weighted numeric;
+    amounts numeric;
+begin
+    if tiers is not null then
+        for place in 0 .. jsonb_array_length(tiers) - 1 loop
+            if p_input > (tiers -> place ->> 'above_tokens')::bigint then
+                tier := tiers -> place;
+            end if;
+        end loop;
+        if tier is not null then
+            model := (tier ->> 'model')::numeric * 0.000001;
+            completion := coalesce((tier ->> 'completion')::numeric * 0.000001, completion);
+            cached := coalesce((tier ->> 'cached')::numeric * 0.000001, cached);
+        end if;
+    end if;
+    weighted := p_input - p_cached_input + p_cached_input * cached + p_output * completion;
+    if p_price_parts is null then
+        -- Without prices of their own, parts cost what they would be without them.
+        return round(p_group * model * weighted);
+    end if;
+    amounts := coalesce((p_price_parts ->> 'per_call')::numeric, 0);
+    if p_usage_parts is not null then
+        -- Each part is counted above at what it costs without a price of its own; here comes the difference.
+        weighted := weighted
+            + coalesce((p_usage_parts ->> 'written_5m')::numeric
+                       * ((p_price_parts ->> 'written_5m')::numeric * 0.000001 - 1), 0)
+            + coalesce((p_usage_parts ->> 'written_1h')::numeric
+                       * ((p_price_parts ->> 'written_1h')::numeric * 0.000001 - 1), 0)
+            + coalesce((p_usage_parts ->> 'image_input')::numeric
+                       * ((p_price_parts ->> 'image_input')::numeric * 0.000001 - 1), 0)
+            + coalesce((p_usage_parts ->> 'audio_input')::numeric
+                       * ((p_price_parts ->> 'audio_input')::numeric * 0.000001 - 1), 0)
+            + coalesce((p_usage_parts ->> 'image_output')::numeric
+                       * ((p_price_parts ->> 'image_output')::numeric * 0.000001 - completion), 0)
+            + coalesce((p_usage_parts ->> 'audio_output')::numeric
+                       * ((p_price_parts ->> 'audio_output')::numeric * 0.000001 - completion), 0);
+        if p_usage_parts ? 'tools' then
+            amounts := amounts + coalesce((
+                select sum(used.times::numeric * (p_price_parts -> 'tools' ->> used.tool)::numeric)
+                from jsonb_each_text(p_usage_parts -> 'tools') used (tool, times)), 0);
+        end if;
+    end if;
+    return round(p_group * (model * weighted + amounts * 0.000001));
+end $$;

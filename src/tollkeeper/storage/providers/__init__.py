@@ -1,0 +1,1 @@
+"""Provider accounts in PostgreSQL."""

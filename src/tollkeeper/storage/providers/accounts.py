@@ -1,0 +1,147 @@
+"""Provider accounts in PostgreSQL, and the snapshot of them that a node keeps in memory, keys unsealed."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import asyncpg
+import msgspec
+
+from tollkeeper.core.money.prices import millionths
+from tollkeeper.core.pool.choice import PoolPlace
+from tollkeeper.ports import NotOnFile, ProviderAccount
+from tollkeeper.settings import Secret
+from tollkeeper.steady import run_and_log
+from tollkeeper.storage.envelope import CannotOpen, EnvelopeKeys, unseal
+from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
+from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.postgres.snapshot import Snapshot
+
+COLUMNS = """
+select id, name, vendor, base_url, key_envelope, tier, weight, requests_per_minute, tokens_per_minute, concurrency,
+       models, cost_multiplier, rejects, passes, api_version, state = 'active' and suspended_at is null as takes_calls
+from provider_account
+"""
+ALL = COLUMNS + "order by id"
+SUSPENDED = COLUMNS + "where suspended_at is not null order by id"
+NAMED = COLUMNS + "where name = $1"
+
+LOOK_EVERY_SECONDS = 1.0
+NONE_OPENS = "none of {count} accounts can be opened: TOLLKEEPER_ENVELOPE_KEYS lacks the key that sealed them"
+
+log = logging.getLogger(__name__)
+decode_models = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class SqlProviderAccounts:
+    """The `ProviderAccounts` port."""
+
+    def __init__(self, database: Database, changes: Changes, envelope_keys: EnvelopeKeys) -> None:
+        self._database = database
+        self._envelope_keys = envelope_keys
+        # A provider account of a moment ago still works, and no call should fail for the sake of news about it.
+        self._snapshot = Snapshot(changes, "pool", self._read, even_stale=True)
+        # Why this process can call no provider although there are accounts; None before they were read.
+        self.trouble: str | None = None
+
+    async def all(self) -> Sequence[ProviderAccount]:
+        return await self._snapshot.get()
+
+    async def follow(self) -> None:
+        """Have them in memory before a call needs them, and again soon after each change, until cancelled."""
+        while True:
+            await run_and_log("provider accounts", self.all)
+            await asyncio.sleep(LOOK_EVERY_SECONDS)
+
+    async def _read(self) -> Sequence[ProviderAccount]:
+        rows = await self._database.rows(ALL)
+        opened = _those_that_open(rows, self._envelope_keys)
+        self.trouble = "" if opened or not rows else NONE_OPENS.format(count=len(rows))
+        return opened
+
+
+class SqlSuspensions:
+    """The `Suspensions` port."""
+
+    def __init__(self, database: Database, notifier: ChangeNotifier, *, actor: str = "service") -> None:
+        """`actor`: who is on the record for lifting one."""
+        self._database = database
+        self._notifier = notifier
+        self._actor = actor
+
+    async def suspend(self, account_id: int, because: str) -> None:
+        await self._database.row("select suspend_provider_account($1, $2)", account_id, because)
+        await self._notifier.send()
+
+    async def lift(self, account_id: int) -> bool:
+        row = await self._database.row("select lift_suspension($1, $2)", account_id, self._actor)
+        if row[0] is None:
+            return False
+        await self._notifier.send()
+        return True
+
+
+async def suspended_accounts(database: Database, envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
+    return _those_that_open(await database.rows(SUSPENDED), envelope_keys)
+
+
+async def account_named(database: Database, envelope_keys: EnvelopeKeys, name: str) -> ProviderAccount:
+    """Raise NotOnFile where there is none, or its key cannot be opened."""
+    row = await _row_named(database, name)
+    try:
+        return _opened(row, envelope_keys)
+    except CannotOpen as problem:
+        raise NotOnFile(f"The key of '{name}' cannot be had. {problem}") from None
+
+
+async def account_with_key(database: Database, name: str, key: str) -> ProviderAccount:
+    """As it would be with this key. Its own is not opened: that may be why it is to have another. Raise NotOnFile."""
+    return _account(await _row_named(database, name), Secret(key))
+
+
+async def _row_named(database: Database, name: str) -> asyncpg.Record:
+    row = await database.row(NAMED, name)
+    if row is None:
+        raise NotOnFile(f"There is no provider account '{name}'.")
+    return row
+
+
+def _those_that_open(rows: Sequence[asyncpg.Record], envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
+    accounts = []
+    for row in rows:
+        try:
+            accounts.append(_opened(row, envelope_keys))
+        except CannotOpen as problem:
+            log.error("provider account %s is left out: %s", row["name"], problem)
+    return accounts
+
+
+def _opened(row: asyncpg.Record, envelope_keys: EnvelopeKeys) -> ProviderAccount:
+    return _account(row, Secret(unseal(row["key_envelope"], envelope_keys, sealed_for=row["name"])))
+
+
+def _account(row: asyncpg.Record, key: Secret) -> ProviderAccount:
+    return ProviderAccount(
+        id=row["id"],
+        name=row["name"],
+        vendor=row["vendor"],
+        base_url=row["base_url"],
+        secret=key,
+        place=place_of(row),
+        models=None if row["models"] is None else decode_models(row["models"]),
+        takes_calls=row["takes_calls"],
+        cost=millionths(row["cost_multiplier"]),
+        rejects=frozenset(row["rejects"]),
+        passes=frozenset(row["passes"]),
+        api_version=row["api_version"],
+    )
+
+
+def place_of(row: asyncpg.Record) -> PoolPlace:
+    return PoolPlace(
+        tier=row["tier"],
+        weight=row["weight"],
+        requests_per_minute=row["requests_per_minute"],
+        tokens_per_minute=row["tokens_per_minute"],
+        concurrency=row["concurrency"],
+    )

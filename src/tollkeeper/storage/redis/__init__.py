@@ -1,0 +1,1 @@
+"""Redis itself: where its servers are, and pipelined connections to them."""

@@ -1,0 +1,1 @@
+"""The usage log and its receipts in PostgreSQL."""

@@ -1,0 +1,142 @@
+import json
+
+import pytest
+
+from tollkeeper.core.calls.answer_texts import characters_left_out
+from tollkeeper.core.calls.meter import Event, Meter
+from tollkeeper.core.calls.tokens import count
+
+SILENT = frozenset({"type", "usage"})
+WORDS = "The keeper counts."
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "characters"),
+    [
+        pytest.param({"type": "text", "text": WORDS}, {"content": WORDS}, 0, id="told"),
+        pytest.param({"type": "hologram", "murmur": WORDS}, {}, len(WORDS), id="left out"),
+        pytest.param({"text": "a", "more": {"deep": [WORDS]}}, {"content": "a"}, len(WORDS), id="a part left out"),
+        pytest.param({"usage": {"note": WORDS}}, {}, 0, id="silent"),
+        pytest.param({"text": 'a "quoted"\nword'}, {"content": 'a "quoted"\nword'}, 0, id="told with escapes"),
+        pytest.param({"text": 12345678}, {}, 8, id="a number"),
+        pytest.param({"thought": True, "text": WORDS}, {"content": WORDS}, 0, id="a vendor's mark"),
+        pytest.param({"outcome": "OUTCOME_OK", "output": WORDS}, {}, len(WORDS), id="a vendor's word"),
+    ],
+)
+def test_what_callers_are_not_told_is_known_by_its_length(said: object, told: object, characters: int) -> None:
+    found = characters_left_out(json.dumps(said).encode(), json.dumps(told).encode(), SILENT)
+    assert found == characters
+
+
+def test_what_cannot_be_read_has_nothing_to_leave_out() -> None:
+    assert characters_left_out(b"{nonsense", b"", SILENT) == 0
+
+
+def test_of_huge_events_the_difference_of_their_sizes_counts() -> None:
+    huge = json.dumps({"murmur": ["ab"] * 300_000}).encode()
+    assert characters_left_out(huge, b"x" * 100, SILENT) == len(huge) - 100
+
+
+# What is no output is short.
+
+LONG = "The keeper counts what is no output, too, once there is more of it than a little. " * 4
+
+
+def a_chunk(delta: object = None, beside: object = None, **fields: object) -> bytes:
+    choice = {"index": 0, "delta": {"content": "x"} if delta is None else delta, "finish_reason": None}
+    return json.dumps({"id": "c", "choices": [choice | (beside or {})], **fields}).encode()  # type: ignore[operator]
+
+
+def counted(*events: bytes) -> int:
+    meter = Meter()
+    for event in events:
+        assert meter.read_event(event) in {Event.PASSES, Event.USAGE}
+    return meter.output_tokens
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("id", "object", "model", "system_fingerprint", "service_tier", "provider"),
+        *("created", "obfuscation", "prompt_filter_results", "usage_so_far"),
+    ],
+)
+def test_what_should_be_short_counts_once_it_is_long(name: str) -> None:
+    event = a_chunk(**{name: LONG if name not in {"prompt_filter_results", "usage_so_far"} else {"note": LONG * 2}})
+    assert counted(event) >= count(LONG)
+    assert counted(event, event) <= counted(event) + 1, "the same again says nothing new"
+    whole = Meter()
+    whole.read_whole(event.replace(b'"delta"', b'"message"'))
+    assert whole.output_tokens >= count(LONG)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pytest.param({"content_filter_results": {"hate": {"severity": LONG * 2}}}, id="what was filtered"),
+        pytest.param(
+            {"content_filter_results": {str(at): {"severity": f"so {at}"} for at in range(300)}}, id="in parts"
+        ),
+        pytest.param({"logprobs": {"content": [{"token": LONG * 2}]}}, id="logprobs"),
+        pytest.param({"logprobs": {"content": [{"bytes": list(LONG.encode())}]}}, id="bytes of logprobs"),
+        pytest.param({"logprobs": {"top_logprobs": [{LONG * 2: 0}]}}, id="names in logprobs"),
+        pytest.param(
+            {"logprobs": {"content": [{"token": LONG * 2}]}, "murmur": None}, id="logprobs beside something new"
+        ),
+        pytest.param({"index": 10**400}, id="index"),
+        pytest.param({"stop_reason": 10**400}, id="reason to stop"),
+    ],
+)
+def test_more_beside_a_word_than_belongs_there_counts(beside: dict[str, object]) -> None:
+    assert counted(a_chunk(beside=beside)) > 40
+
+
+def test_numbers_in_the_logprobs_of_long_answers_count_by_their_bytes() -> None:
+    many = {"logprobs": {"content": [{"token": "x", "logprob": -0.5}] * 20_000}}
+    assert counted(a_chunk(beside=many)) > 50_000
+    assert counted(a_chunk({"content": "word " * 1_000}, many)) == count("word " * 1_000)
+
+
+def test_logprobs_with_twenty_others_for_each_token_are_free() -> None:
+    others = [{"token": f"other{at}", "logprob": -1.25 * at, "bytes": list(b"other12")} for at in range(20)]
+    tokens = [{"token": text, "logprob": -0.001, "bytes": list(text.encode()), "top_logprobs": others} for text in "a."]
+    assert counted(a_chunk({"content": "a."}, {"logprobs": {"content": tokens, "refusal": None}})) == count("a.")
+
+
+def test_usual_remarks_on_what_was_filtered_are_free() -> None:
+    safe = {kind: {"filtered": False, "severity": "safe"} for kind in ("hate", "self_harm", "sexual", "violence")}
+    found = safe | {f"protected_material_{kind}": {"filtered": False, "detected": False} for kind in ("code", "text")}
+    more = {"jailbreak": {"filtered": False, "detected": False}, "profanity": {"filtered": False, "detected": False}}
+    event = a_chunk(beside={"content_filter_results": found | more}, prompt_filter_results=[found | more])
+    assert counted(event) == count("x")
+
+
+@pytest.mark.parametrize("usage", [{"note": LONG}, LONG, {"deep": [{"er": LONG}]}], ids=["member", "text", "deep"])
+def test_words_in_place_of_a_report_count_whatever_stands_beside_them(usage: object) -> None:
+    assert counted(a_chunk(usage=usage)) >= count(LONG)
+    alone = json.dumps({"choices": [], "usage": usage}).encode()
+    assert counted(alone) == count(LONG)
+    assert counted(json.dumps({"choices": [], "usage": {}, "id": "a"}).encode(), a_chunk(id="b", usage=usage)) > 60
+
+
+def test_an_id_of_a_call_that_is_no_id_counts() -> None:
+    call = {"id": LONG, "type": "function", "function": {"name": "n", "arguments": "{}"}}
+    assert counted(a_chunk({"tool_calls": [call | {"index": 0}]})) >= count(LONG)
+    whole = Meter()
+    whole.read_whole(a_chunk({"tool_calls": [call]}).replace(b'"delta"', b'"message"'))
+    assert whole.output_tokens >= count(LONG)
+
+
+@pytest.mark.parametrize("beside", [{}, {"murmur": None}], ids=["known", "beside something new"])
+def test_thoughts_under_two_names_count_once_where_they_are_the_same(beside: dict[str, object]) -> None:
+    same = a_chunk({"reasoning": LONG, "reasoning_content": LONG} | beside)
+    assert counted(same) == count(LONG)
+    two = a_chunk({"reasoning": LONG, "reasoning_content": "Hm."} | beside)
+    assert counted(two) == count("Hm." + LONG)
+
+
+def test_no_text_grows_by_being_read() -> None:
+    chunk = b'{"id":[{"a%b":1}],"choices":[{"index":0,"delta":{"content":"hm"}}]}' % (b"\x00" * 200)
+    meter = Meter()
+    assert meter.read_event(chunk) is Event.PASSES
+    assert 200 < meter.characters <= len(chunk)

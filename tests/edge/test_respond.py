@@ -1,0 +1,70 @@
+"""Answers go out before their exchange ends, whoever gives them."""
+
+import os
+from collections.abc import Iterator, MutableMapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.relay.fakes import StillClock
+from tollkeeper.core.addresses import AddressBook
+from tollkeeper.core.errors import EdgeTimeout
+from tollkeeper.edge.call_log import CallLog
+from tollkeeper.edge.endpoints import Services
+from tollkeeper.edge.guard import Guard
+from tollkeeper.edge.http.exchange import Exchange, Reply
+from tollkeeper.edge.respond import Gateway, HealthReport
+from tollkeeper.edge.routes import EVERYWHERE, Route, RouteTable
+from tollkeeper.metrics.calls import CallFigures
+from tollkeeper.ports import Ban
+
+SCOPE = {"method": "POST", "path": "/late", "headers": [(b"host", b"main.test")], "client": ("192.0.2.9", 1)}
+
+
+class NoBans:
+    def find(self, ip: str) -> Ban | None:
+        return None
+
+
+class InvalidCalls:
+    def note(self, ip: str, code: str) -> None:
+        raise AssertionError("nothing is invalid here")
+
+
+async def done_in_the_moment_of_its_cut(exchange: Exchange, services: Services) -> Reply:
+    exchange.answer_now(EdgeTimeout(), None)
+    return Reply(b"{}")
+
+
+def health() -> HealthReport:
+    raise AssertionError("nobody asks for that")
+
+
+async def receive() -> dict[str, object]:
+    raise AssertionError("nothing is read here")
+
+
+@pytest.fixture
+def nowhere() -> Iterator[int]:
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    yield descriptor
+    os.close(descriptor)
+
+
+async def test_a_call_that_ends_in_the_moment_of_its_cut_is_answered_before_its_exchange_ends(nowhere: int) -> None:
+    """Otherwise the server says 500, for a call that is charged."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    book = AddressBook({})
+    routes = RouteTable([Route("POST", "/late", EVERYWHERE, done_in_the_moment_of_its_cut)], book)
+    relay = SimpleNamespace(clock=StillClock(), figures=CallFigures([]))
+    services = cast(Services, SimpleNamespace(relay=relay, on_ended=None))
+    call_log = CallLog(nowhere)
+    gateway = Gateway(services, routes, book, call_log, health, Guard(NoBans(), InvalidCalls(), ()))
+    await gateway(dict(SCOPE), receive, send)
+    assert [message.get("status") for message in sent] == [524, None]
+    await call_log.close()

@@ -1,0 +1,164 @@
+"""The journal: what it remembers, for whom, and when it forgets."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.storage.catalog.examples import IN_PARTS
+from tests.storage.ledger.benches import a_settlement, an_order
+from tollkeeper.core.money.charge import Ending
+from tollkeeper.core.money.prices import Usage
+from tollkeeper.storage.ledger import journal as journals
+from tollkeeper.storage.ledger.journal import Journal, orphaned
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from tests.storage.ledger.benches import a_settlement, an_order
+from tollkeeper.storage.ledger.journal import Journal
+journal = Journal(Path(sys.argv[1]), 7)
+for number in range(100):
+    journal.write(a_settlement(an_order(1, 1, number), number))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_living_workers_journal_is_nobody_elses(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    journal.write(a_settlement(an_order(1, 1, 5), 5))
+    assert list(orphaned(tmp_path)) == []
+
+
+@pytest.mark.not_quick
+def test_what_a_killed_worker_wrote_is_found(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=False, cwd=Path(__file__).parents[3])
+    [orphan] = orphaned(tmp_path)
+    assert orphan.worker_id == 7
+    assert [settlement.charge.amount for settlement in orphan.settlements] == list(range(100))
+
+
+def test_the_last_line_of_a_call_counts(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    order = an_order(1, 1, 50)
+    journal.write(a_settlement(order, 10, Ending.OWNER_DIED))
+    journal.write(a_settlement(order, 30))
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    [settlement] = orphan.settlements
+    assert (settlement.charge.amount, settlement.ending) == (30, Ending.COMPLETED)
+
+
+def test_what_of_its_usage_has_a_price_of_its_own_is_remembered(tmp_path: Path) -> None:
+    written = a_settlement(an_order(1, 1, 50), 10, usage=IN_PARTS)
+    journal = Journal(tmp_path, 7)
+    journal.write(written)
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert orphan.settlements == [written]
+
+
+# As the version before there were parts wrote them.
+LINES_BEFORE_PARTS = b"""\
+{"request_id":"019a8dd7-9e4a-7a9e-8d53-aa0c8b0f3b11","account_id":1,"charge":{"amount":5,"usage":{"input_tokens":10,\
+"output_tokens":0,"cached_tokens":0},"source":"counted_input"},"ending":"owner_died","attempts":[]}
+{"request_id":"019a8dd7-9e4a-7a9e-8d53-aa0c8b0f3b12","account_id":1,"charge":{"amount":9,"usage":{"input_tokens":10,\
+"output_tokens":5,"cached_tokens":2},"source":"provider"},"ending":"completed","attempts":[{"account":"one"}]}
+"""
+
+
+def test_journals_of_the_version_before_there_were_parts_are_read(tmp_path: Path) -> None:
+    Journal(tmp_path, 7).close()
+    (tmp_path / "7-000001.journal").write_bytes(LINES_BEFORE_PARTS)
+    (tmp_path / "7-000001.journal").chmod(0o600)
+    [orphan] = orphaned(tmp_path)
+    assert [settlement.charge.usage for settlement in orphan.settlements] == [Usage(10), Usage(10, 5, 2)]
+    assert [settlement.charge.amount for settlement in orphan.settlements] == [5, 9]
+
+
+def test_a_torn_last_line_is_left_to_the_sweeper(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    journal.write(a_settlement(an_order(1, 1, 5), 5))
+    journal.close()
+    [file] = tmp_path.iterdir()
+    written = file.read_bytes().rstrip(b"\0")
+    file.write_bytes(written + written[:50] + bytes(100))
+    [orphan] = orphaned(tmp_path)
+    assert len(orphan.settlements) == 1
+
+
+def test_a_journal_whose_calls_are_booked_leaves_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    order = an_order(1, 1, 5)
+    journal.write(a_settlement(order, 5))
+    journal.booked(order.request_id)
+    journal.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_segments_are_removed_once_they_are_booked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path, 7)
+    orders = [an_order(1, 1, 5) for _ in range(50)]
+    for order in orders:
+        journal.write(a_settlement(order, 5))
+    assert len(list(tmp_path.iterdir())) > 5
+    for order in orders:
+        journal.booked(order.request_id)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_one_call_that_is_never_booked_does_not_keep_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path, 7)
+    journal.write(a_settlement(an_order(1, 1, 5), 5))
+    for _ in range(50):
+        order = an_order(1, 1, 5)
+        journal.write(a_settlement(order, 5))
+        journal.booked(order.request_id)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_after_its_end_a_journal_takes_nothing_more(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    journal.close()
+    with pytest.raises(OSError, match="closed"):
+        journal.write(a_settlement(an_order(1, 1, 5), 5))
+
+
+def test_a_journal_holds_no_content_and_is_for_its_owner_only(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "own", 7)
+    journal.write(a_settlement(an_order(1, 1, 5), 5))
+    [file] = (tmp_path / "own").iterdir()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_full_disk_is_told_when_room_is_reserved_and_forgotten_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    journal = Journal(tmp_path, 7)
+    with monkeypatch.context() as full:
+        full.setattr(os, "posix_fallocate", refuse)
+        with pytest.raises(OSError, match="no space left"):
+            journal.write(a_settlement(an_order(1, 1, 5), 5))
+    journal.write(a_settlement(an_order(1, 1, 6), 6))
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert [settlement.charge.amount for settlement in orphan.settlements] == [6]
+
+
+def test_a_line_longer_than_a_segment_is_refused_and_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 10)
+    journal = Journal(tmp_path, 7)
+    with pytest.raises(OSError, match="longer than its segment"):
+        journal.write(a_settlement(an_order(1, 1, 5), 5))
+    journal.close()

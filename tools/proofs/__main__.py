@@ -1,5 +1,0 @@
-"""List the proofs."""
-
-from tools.proofs import names
-
-print(*names())
