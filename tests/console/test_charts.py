@@ -47,6 +47,19 @@ def test_there_is_room_for_the_numbers_of_the_axis(highest: str) -> None:
     assert float(bar.get("x", "")) >= max(right for right, _ in ticks)
 
 
+@pytest.mark.parametrize(
+    ("highest", "axis"),
+    [
+        ("1.8", ["$0", "$0.50", "$1", "$1.50", "$2"]),
+        ("12345", ["$0", "$4,000", "$8,000", "$12,000", "$16,000"]),
+        ("0.0000132", ["$0", "$0.000004", "$0.000008", "$0.000012", "$0.000016"]),
+    ],
+)
+def test_the_axis_is_in_dollars(highest: str, axis: list[str]) -> None:
+    drawn = ElementTree.fromstring(stacked_bars(bars(highest), title="Spend"))  # noqa: S314
+    assert [text.text for text in drawn.iter("text") if text.get("text-anchor") == "end"] == axis
+
+
 def test_pieces_stand_on_each_other() -> None:
     two = [Bar("a", [Piece(Decimal(1), "x"), Piece(Decimal(3), "y")])]
     lower, upper = ElementTree.fromstring(stacked_bars(two, title="Spend")).iter("rect")  # noqa: S314

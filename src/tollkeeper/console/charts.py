@@ -124,9 +124,9 @@ def _grid(top: Decimal, left: int) -> Markup:
 
 
 def _tick(value: Decimal) -> str:
-    """`0`, `0.5`, `1,250`: no more digits than it takes."""
-    plain = f"{value.normalize():f}"
-    return plain if value < 1_000 else f"{value.normalize():,f}"
+    """`$0`, `$0.50`, `$1,250`: cents where there are any, and no more digits than it takes."""
+    whole, _, fraction = f"{value.normalize():,f}".partition(".")
+    return f"${whole}.{fraction:0<2}" if fraction else f"${whole}"
 
 
 def _bar(bar: Bar, begins: float, slot: float, top: Decimal) -> Markup:
