@@ -68,7 +68,7 @@ class Call:
         "is_streamed",
         "let_go_of_body",
         "request",
-        "tell_failure",
+        "write_failure",
     )
 
     def __init__(self, request: IncomingRequest, let_go_of_body: Callable[[], None] = lambda: None) -> None:
@@ -86,8 +86,8 @@ class Call:
         self.ended_as: Ending | None = None
         # Why its caller hears no more of it.
         self.cut_off_by: GatewayError | None = None
-        # How a stream that has begun tells what ends it, in a protocol where that depends on what was told before.
-        self.tell_failure: Callable[[GatewayError], bytes] | None = None
+        # Writes the error that ends a stream that has begun, in a protocol where that depends on what was sent before.
+        self.write_failure: Callable[[GatewayError], bytes] | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
         self._timers: list[asyncio.TimerHandle] = []

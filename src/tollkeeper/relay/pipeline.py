@@ -121,7 +121,7 @@ async def serve(
 
 def _settle(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt], figures: CallFigures) -> int:
     """Settle the bill. Return the output that was charged, for the limits of tokens."""
-    answer.note_unheard()
+    answer.note_untranslated()
     ending = ending_of(
         outside=call.ended_as,
         provider=answer.ending,

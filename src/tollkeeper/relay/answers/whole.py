@@ -56,7 +56,7 @@ class Answer(ABC, Generic[OrderType, MeterType]):
         dispatch: Dispatch,
         drain_seconds: float,
     ) -> None:
-        """`drain_seconds`: how long an answer is heard on whose caller has left."""
+        """`drain_seconds`: how long an answer is read on whose caller has left."""
         self.meter = self._new_meter(order)
         # How the provider's answer ended; None while it has not.
         self.ending: Ending | None = None
@@ -77,7 +77,7 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     @abstractmethod
     async def read(self) -> bytes:
-        """What to send to the caller next; b"" after the end. Raise what the caller must be told."""
+        """What to send to the caller next; b"" after the end. Raise the error that the caller must get."""
 
     @abstractmethod
     def client_left(self) -> None:
@@ -87,7 +87,7 @@ class Answer(ABC, Generic[OrderType, MeterType]):
         """The client is connected but does not read. End the call: back-pressure would stop us from reading on."""
         self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
-    def note_unheard(self) -> None:
+    def note_untranslated(self) -> None:
         """Nothing more will be read: count what was made and left out on its way here."""
         return
 
@@ -199,7 +199,7 @@ class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
         meter = Meter(self._order.n)
         meter.is_translated = upstream.is_translated or upstream.native is not None
         meter.read_whole(body)
-        meter.note_unheard(upstream.unheard_characters)
+        meter.note_untranslated(upstream.untranslated_characters)
         self.meter = meter
 
     def _look_at_size(self, size_bytes: int) -> None:
