@@ -179,7 +179,7 @@ class Bill:
         return verdict
 
     def note_progress(self, output_tokens: Callable[[], int]) -> None:
-        """Every few seconds, tell ledger and journal how far the call has come."""
+        """Every few seconds, write to ledger and journal how far the call has come (a checkpoint)."""
         now = asyncio.get_running_loop().time()
         if now < self._checkpoint_after or self._checkpoint is not None:
             return
@@ -240,7 +240,7 @@ class Bill:
         )
 
     async def close(self) -> None:
-        """Where the call cost nothing and its key is free again: wait until the books know that."""
+        """Wait, after a call that cost nothing, until the ledger has freed its idempotency key."""
         if self._freed is not None:
             await asyncio.wait({self._freed}, timeout=KNOWN_WITHIN_SECONDS)
 

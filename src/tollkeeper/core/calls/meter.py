@@ -277,7 +277,7 @@ class Meter:
         return call.text if label[1] == known[1] else label[1] + call.text
 
     def _bounded(self, text: str) -> str:
-        """As much of a text as may be counted now. The rest is estimated."""
+        """Return as much of a text as may be counted exactly now. The rest is estimated."""
         left, size = self._exact_characters, len(text)
         self._exact_characters = left - size
         if size <= left:

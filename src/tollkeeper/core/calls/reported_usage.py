@@ -53,7 +53,7 @@ NO_OUTPUT_DETAILS = CompletionDetails()
 
 
 class PlainUsage(msgspec.Struct):
-    """Where the rest has a form that we do not know."""
+    """The token counts of a report whose other members have a form that we do not know."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -109,7 +109,7 @@ def written_in(total: object, by_life: object) -> tuple[int, int]:
 
 
 def uses_in(uses: object) -> dict[str, int]:
-    """By the tool's name. Of names, only such as tools have: a report must not carry text into the books."""
+    """Uses by the tool's name. Only names that look like a tool's are kept: no report carries text into the books."""
     reported = list(uses.items())[:TOOLS_MOST] if isinstance(uses, dict) else []
     named = ((name.removesuffix(TOOL_SUFFIX), times) for name, times in reported if isinstance(name, str))
     return {name: times for name, times in named if _is_number(times) and times and _TOOL.fullmatch(name)}

@@ -86,7 +86,7 @@ class PassingAnswer(Answer[OrderType, MeterType]):
             piece = await self._delivery.answer.read()
             self._passed_bytes += len(piece)
             if self._passed_bytes > PASSING_BYTES_MOST:
-                # Nobody is to blame but whoever asked for so much.
+                # No fault of the provider's: the caller asked for more than may pass.
                 raise StreamBroken
             self._watch(self.meter, piece)
         except (UpstreamFailed, NotAnAnswer):

@@ -81,7 +81,7 @@ class StreamedAnswer(ChatAnswer):
     # Of the provider account that was asked last.
     _splitter: EventSplitter
     _read_piece: Callable[[], Awaitable[bytes]]
-    # Whose answer the meter has read; nobody's, where what was said counts for nothing.
+    # The upstream answer that the meter has read; None where no answer is to be charged for.
     _metered: UpstreamAnswer | None = None
     _shown: Shown | None = None
     _look_at_characters = 0
@@ -247,7 +247,7 @@ class StreamedAnswer(ChatAnswer):
         return end_as_length(mark, self.meter.unfinished, due.usage if self._order.wants_usage else None, due.amount)
 
     def _conclude(self) -> bytes:
-        """Nothing more comes: that was all if the reason to end has come, and broken off otherwise."""
+        """The provider's stream has ended: the answer is complete if its finish reason has come, else broken off."""
         if self.meter.finished:
             self.ending = Ending.COMPLETED
             return self._last_words()

@@ -81,14 +81,14 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     @abstractmethod
     def client_left(self) -> None:
-        """Nobody listens any more."""
+        """The client has disconnected."""
 
     def client_stuck(self) -> None:
         """The client is connected but does not read. End the call: back-pressure would stop us from reading on."""
         self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
     def note_untranslated(self) -> None:
-        """Nothing more will be read: count what was made and left out on its way here."""
+        """Called when no more of the answer will be read: count the text that translation left out."""
         return
 
     async def read_unread(self) -> None:

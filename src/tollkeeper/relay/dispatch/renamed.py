@@ -40,7 +40,7 @@ class RenamedAnswer:
         return self._answer.header(name)
 
     async def read(self) -> bytes:
-        """As it came: a name may stand in two pieces."""
+        """The next piece, unchanged: a name may stand in two pieces."""
         return await self._answer.read()
 
     async def close(self) -> None:
