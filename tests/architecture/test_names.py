@@ -25,8 +25,8 @@ def test_product_code_is_not_named_like_tests() -> None:
 
 
 def test_verbs_that_once_meant_several_acts_mean_one() -> None:
-    """To tell is to encode an answer in its caller's dialect (glossary, `telling`), or a story. Nothing is named by
-    having been told or heard."""
+    """Only a story is told. Answers are read, translated and written (glossary, `answer writer`), and nothing is named
+    by having been told or heard."""
     for file in FILES:
         functions = {
             node.name.lstrip("_")
@@ -35,4 +35,12 @@ def test_verbs_that_once_meant_several_acts_mean_one() -> None:
         }
         place = file.relative_to(SOURCE)
         assert not functions & {"told", "hear", "heard", "hear_out"}, place
-        assert "tell" not in functions or place.is_relative_to("core/dialects") or place.name == "story.py", place
+        assert "tell" not in functions or place.name == "story.py", place
+
+
+def test_where_protocols_are_translated_nothing_is_named_told_or_heard() -> None:
+    """What was read, translated or written has a name that says which."""
+    for file in FILES:
+        if file.relative_to(SOURCE).is_relative_to("core/dialects") or file.parent.name in {"vendors", "answers"}:
+            names = {node.id for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Name)}
+            assert not names & {"told", "heard", "unheard", "overheard", "telling"}, file.relative_to(SOURCE)

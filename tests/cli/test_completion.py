@@ -32,6 +32,7 @@ def test_other_shells_are_told_what_it_is_for_as_well(shell: str) -> None:
     assert "credentials at upstream" in told
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_what_a_shell_needs_is_printed(shell: str) -> None:
     assert "_TOLLKEEPER_COMPLETE" in tollkeeper({"_TOLLKEEPER_COMPLETE": f"source_{shell}"}).stdout

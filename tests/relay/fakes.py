@@ -262,7 +262,7 @@ class Reply:
 
 class ScriptedAnswer:
     is_translated = False
-    unheard_characters = 0
+    untranslated_characters = 0
     native: bytes | None = None
 
     def __init__(self, upstream: "ScriptedUpstream", reply: Reply) -> None:

@@ -19,6 +19,7 @@ def test_health_checks_are_kept_by_whoever_builds_it() -> None:
         assert program == "docker" or "--format=docker" in options
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("extra", [None, *EXTRAS])
 def test_the_image_is_told_of_an_extra_and_has_its_lock(extra: str | None, tmp_path: Path) -> None:
     told = tmp_path / "told"

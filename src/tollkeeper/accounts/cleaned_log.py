@@ -62,7 +62,7 @@ class CustomersCopy(msgspec.Struct, frozen=True, kw_only=True):
 
     def _unpack(self, packed: bytes, before: UUID) -> list[UsageLine]:
         own, text = f",{self.account_id},", gzip.decompress(packed).decode()
-        # Most parts have nobody's rows but others', which are not worth reading as CSV.
+        # Most parts have only rows of other customers: look for the account's id before reading them as CSV.
         rows = (row for row in text.splitlines() if own in row) if own in text else ()
         lines = [line for line in lines_of(rows, self.key_names) if line.account_id == self.account_id]
         return [line for line in reversed(lines) if line.request_id < before]

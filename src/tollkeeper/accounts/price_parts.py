@@ -84,7 +84,7 @@ def _merged_tools(before: Mapping[str, int], wish: Mapping[str, Quota | None]) -
 
 
 def _merged_tiers(before: tuple[PriceTier, ...], wish: Mapping[int, NewTier | None]) -> tuple[PriceTier, ...]:
-    """By rising length."""
+    """The tiers before and the wished ones, by rising length."""
     tiers: dict[int, PriceTier | None] = {tier.above_tokens: tier for tier in before}
     for length, tier in wish.items():
         if not 0 < length < LENGTH_BELOW:

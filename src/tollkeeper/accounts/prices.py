@@ -45,7 +45,7 @@ class PriceWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnteredPrice(msgspec.Struct, frozen=True):
-    """As it stands in the book."""
+    """A price change as it stands in the price book."""
 
     price: Price
 

@@ -21,8 +21,8 @@ async def pages(usage: UsageLog, wanted: UsageFilter, limit: int) -> AsyncIterat
 async def filled_page(
     usage: UsageLog, wanted: UsageFilter, after: UUID | None, limit: int, *, reads_most: int | None = None
 ) -> UsagePage:
-    """As many calls as were asked for, if there are so many: pages that come back short are gone on from, with at most
-    so many reads."""
+    """A page of as many calls as were asked for, if there are so many: short pages of the log are continued, with at
+    most `reads_most` reads."""
     lines: list[UsageLine] = []
     reads = 0
     while True:

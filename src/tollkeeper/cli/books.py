@@ -11,6 +11,7 @@ import typer
 
 from tollkeeper.app import books_desk
 from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import Reason
 from tollkeeper.cli.exit_codes import ExitCode
 from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, show_table
 from tollkeeper.cli.progress import progress
@@ -64,7 +65,7 @@ async def reopen_days(
     since: Annotated[
         datetime, typer.Argument(metavar="DAY", formats=["%Y-%m-%d"], help="The first day: 2026-11-03 (UTC).")
     ],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
+    reason: Reason,
 ) -> None:
     """Take the seals from a day on away, after rows of it were changed for a good reason. The next check seals anew."""
     async with books_desk(settings_or_complain(), actor=_actor()) as books:

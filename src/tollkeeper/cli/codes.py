@@ -17,7 +17,7 @@ from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId
+from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId, Reason
 from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, show_list
 from tollkeeper.cli.numbers import usd_typed
 from tollkeeper.cli.speak import Mistake, say, settings_or_complain
@@ -81,7 +81,7 @@ async def list_batches(as_json: AsJson = False) -> None:
 @command()
 async def revoke(
     batch: Annotated[int, typer.Argument(metavar="BATCH", max=MOST_ID, help="The batch's number.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
+    reason: Reason,
 ) -> None:
     """Refuse what is left of a batch from now on. What was redeemed stays."""
     why = reason_in(reason)

@@ -23,6 +23,9 @@ account_app = typer.Typer(help="Customers' accounts.", no_args_is_help=True)
 MOST_ID = 2**63 - 1
 AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", max=MOST_ID, help="The account's number.")]
 Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
+WriteOff = Annotated[
+    bool, typer.Option("--write-off", help="Let go what was spent or paid out of it. Without it: that is owed.")
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId
+from tollkeeper.cli.customers import MOST_ID, AccountId, Reason
 from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, show_list, show_table
 from tollkeeper.cli.prices import moment_in
 from tollkeeper.cli.speak import say, settings_or_complain
@@ -51,7 +51,7 @@ async def list_lots(account: AccountId, as_json: AsJson = False) -> None:
 async def extend(
     lot: Annotated[int, typer.Argument(metavar="LOT", max=MOST_ID, help="The lot's number.")],
     until: Annotated[str, typer.Option(metavar="TIME", help="Until when, UTC: 2026-12-31 or 2026-12-31T18:00.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
+    reason: Reason,
 ) -> None:
     """Let a lot expire later. One that expired less than a day ago comes back."""
     why, when = reason_in(reason), moment_in(until)

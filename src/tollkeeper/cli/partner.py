@@ -18,7 +18,7 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in, secret_line, usd_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId, Reason
+from tollkeeper.cli.customers import MOST_ID, AccountId, Reason, WriteOff
 from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, quota_fields, show_json, show_list, show_table
 from tollkeeper.cli.speak import say, settings_or_complain
 from tollkeeper.core.money.amounts import Quota, usd_exact
@@ -134,10 +134,8 @@ async def refuse(request: Request, reason: Reason) -> None:
 @command(ValueError)
 async def revoke(
     reward: Annotated[int, typer.Argument(metavar="REWARD", max=MOST_ID, help="The reward's number.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
-    write_off: Annotated[
-        bool, typer.Option("--write-off", help="Let go what was spent or paid out of it. Without it: that is owed.")
-    ] = False,
+    reason: Reason,
+    write_off: WriteOff = False,
 ) -> None:
     """Take a reward back, by counter-entries."""
     why = reason_in(reason)

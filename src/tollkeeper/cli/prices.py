@@ -18,7 +18,7 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID
+from tollkeeper.cli.customers import MOST_ID, Reason
 from tollkeeper.cli.listing import AsJson, show_json, show_list, show_table
 from tollkeeper.cli.price_options import multiplier_in, with_parts
 from tollkeeper.cli.price_records import preview_record, price_record
@@ -152,7 +152,7 @@ async def history(model: ModelId, as_json: AsJson = False) -> None:
 @command(PriceRefused)
 async def withdraw(
     price: Annotated[int, typer.Argument(metavar="PRICE", max=MOST_ID, help="The price's number.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
+    reason: Reason,
 ) -> None:
     """Withdraw a change that is announced and has not taken effect. Whoever had a mail of it gets another."""
     why = reason_in(reason)

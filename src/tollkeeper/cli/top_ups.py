@@ -9,7 +9,7 @@ from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId
+from tollkeeper.cli.customers import MOST_ID, AccountId, Reason, WriteOff
 from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, quota_fields, show_list
 from tollkeeper.cli.speak import say, settings_or_complain
 from tollkeeper.core.money.amounts import usd_exact
@@ -45,10 +45,8 @@ async def list_top_ups(account: AccountId, as_json: AsJson = False) -> None:
 @command()
 async def revoke(
     top_up: Annotated[int, typer.Argument(metavar="TOP_UP", max=MOST_ID, help="The top-up's number.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on the record.")],
-    write_off: Annotated[
-        bool, typer.Option("--write-off", help="Let go what was spent or paid out of it. Without it: that is owed.")
-    ] = False,
+    reason: Reason,
+    write_off: WriteOff = False,
 ) -> None:
     """Take a top-up back whose payment was taken back, with every reward that came of it."""
     why = reason_in(reason)

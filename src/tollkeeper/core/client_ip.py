@@ -57,7 +57,7 @@ def is_in(ip: Ip, networks: Sequence[Network]) -> bool:
 
 
 def written(ip: Ip | None) -> str:
-    """As bans and counts name a client."""
+    """The name of a client in bans and counts: its IPv4 address, or its IPv6 network."""
     if ip is None:
         return ""
     if isinstance(ip, IPv6Address):

@@ -213,8 +213,8 @@ async def _end_with_error(
     refusals.note_code(refusal, exchange)
     if stream.content_type != EVENTS:
         return Sent(200, stream.sent_bytes, broken_off=True)
-    tell = call.tell_failure
-    await stream.write_last(refusals.as_last_events(refusal, exchange, style) if tell is None else tell(refusal))
+    write = call.write_failure
+    await stream.write_last(refusals.as_last_events(refusal, exchange, style) if write is None else write(refusal))
     return Sent(200, stream.sent_bytes)
 
 

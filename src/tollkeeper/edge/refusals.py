@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from tollkeeper.core.calls.sse import DONE, KEEP_ALIVE, event
-from tollkeeper.core.dialects.messages.telling import PING
+from tollkeeper.core.dialects.messages.answer_writer import PING
 from tollkeeper.core.errors import (
     BadRequest,
     GatewayError,

@@ -130,7 +130,7 @@ class HttpAnswer:
     """An answer whose headers have come. One task at a time reads it."""
 
     is_translated = False
-    unheard_characters = 0
+    untranslated_characters = 0
     native: bytes | None = None
 
     def __init__(self, response: aiohttp.ClientResponse, silence: "Silence", idle_seconds: float) -> None:

@@ -179,7 +179,7 @@ class Bill:
         return verdict
 
     def note_progress(self, output_tokens: Callable[[], int]) -> None:
-        """Every few seconds, tell ledger and journal how far the call has come."""
+        """Every few seconds, write to ledger and journal how far the call has come (a checkpoint)."""
         now = asyncio.get_running_loop().time()
         if now < self._checkpoint_after or self._checkpoint is not None:
             return
@@ -189,7 +189,7 @@ class Bill:
         self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
         progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
         self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
-        self._checkpoint.add_done_callback(self._hear_of_checkpoint)
+        self._checkpoint.add_done_callback(self._on_checkpoint)
 
     def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
         """What the call costs if it ends like this. `complete`: whether the answer was."""
@@ -200,7 +200,7 @@ class Bill:
             self._last_word = due
         return due
 
-    def foretell(self, meter: AnyMeter) -> Quota:
+    def expected_charge(self, meter: AnyMeter) -> Quota:
         """What the answer costs if nothing more comes of it, and it is complete."""
         return self._charge(Ending.COMPLETED, meter, complete=True).amount
 
@@ -221,8 +221,8 @@ class Bill:
     def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> SettledCall:
         """Hand the settlement over. Return what the call came to."""
         costs = [self._cost(attempt, due) for attempt in attempts]
-        told = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
-        settled = self._ledger.settle(self._settlement(due, ending, told))
+        receipts = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
+        settled = self._ledger.settle(self._settlement(due, ending, receipts))
         if self._payment.claim is not None and not due.amount:
             self._freed = asyncio.ensure_future(settled)
         provider_seconds = seconds_of(attempts)
@@ -240,7 +240,7 @@ class Bill:
         )
 
     async def close(self) -> None:
-        """Where the call cost nothing and its key is free again: wait until the books know that."""
+        """Wait, after a call that cost nothing, until the ledger has freed its idempotency key."""
         if self._freed is not None:
             await asyncio.wait({self._freed}, timeout=KNOWN_WITHIN_SECONDS)
 
@@ -258,7 +258,7 @@ class Bill:
         usage = Usage(self._terms.ask.input_units) if attempt.outcome else due.usage
         return Quota(Rate(self._terms.rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
 
-    def _hear_of_checkpoint(self, done: "asyncio.Future[bool]") -> None:
+    def _on_checkpoint(self, done: "asyncio.Future[bool]") -> None:
         self._checkpoint = None
         # One that did not arrive is no harm: the stream goes on, and so will the next.
         arrived = not done.cancelled() and done.exception() is None

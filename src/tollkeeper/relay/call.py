@@ -22,11 +22,12 @@ CUT_OFF_SECONDS = 3.0
 
 
 class ClientLeft(Exception):
-    """Nobody is there any more to hear the answer."""
+    """The client has disconnected before the end of its answer."""
 
 
 class IncomingRequest(GateVisitor, Protocol):
-    """Who asks, where, from where. Whoever took the request in keeps it: a call refers to it, and copies nothing."""
+    """A request as the edge took it in: its credentials, address and client. The edge keeps it; a call refers to it and
+    copies nothing."""
 
     @property
     def address(self) -> Address | None: ...
@@ -41,15 +42,15 @@ class IncomingRequest(GateVisitor, Protocol):
         ...
 
     def called_by(self, caller: KeyRecord, /) -> None:
-        """Is told whose call it is, as soon as that is known."""
+        """Take note of the caller's key, as soon as it is known."""
         ...
 
     def note_model(self, model_id: str, /) -> None:
-        """Is told which model of the catalog is asked, as soon as that is known."""
+        """Take note of the catalog's model, as soon as it is known."""
         ...
 
     def note_settled(self, settled: SettledCall, attempts: Sequence[Attempt], /) -> None:
-        """Is told what the call came to, and where it was sent."""
+        """Take note of what the call cost, and of the attempts it took."""
         ...
 
 
@@ -68,7 +69,7 @@ class Call:
         "is_streamed",
         "let_go_of_body",
         "request",
-        "tell_failure",
+        "write_failure",
     )
 
     def __init__(self, request: IncomingRequest, let_go_of_body: Callable[[], None] = lambda: None) -> None:
@@ -80,14 +81,14 @@ class Call:
         self.let_go_of_body = let_go_of_body
         # Whether its answer goes out as it comes.
         self.is_streamed = False
-        # What is done before its caller is told that it goes on alone.
+        # What is done before the caller gets the 524 and the call goes on without them.
         self.before_cut: Callable[[], Awaitable[None]] | None = None
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
-        # Why its caller hears no more of it.
+        # Why the caller gets no more of it.
         self.cut_off_by: GatewayError | None = None
-        # How a stream that has begun tells what ends it, in a protocol where that depends on what was told before.
-        self.tell_failure: Callable[[GatewayError], bytes] | None = None
+        # Writes the error that ends a stream that has begun, in a protocol where that depends on what was sent before.
+        self.write_failure: Callable[[GatewayError], bytes] | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
         self._timers: list[asyncio.TimerHandle] = []
@@ -105,7 +106,7 @@ class Call:
         return max(0.0, time.monotonic() - self.created_at - self._without_us_seconds - provider_seconds)
 
     def goes_on(self, ending: Ending) -> None:
-        """Its caller will hear no more, but its answer is paid for and therefore heard to the end."""
+        """The caller gets no more of it, but the answer is paid for and therefore read to its end."""
         self.ended_as = self.ended_as or ending
 
     def end(self, reason: GatewayError | ClientLeft, ending: Ending) -> None:
@@ -116,7 +117,7 @@ class Call:
             self._task.cancel()
 
     def cut_off(self, reason: GatewayError, ending: Ending) -> None:
-        """Let the caller hear no more of it but `reason`, at its next piece; wherever it stands, if there is none soon.
+        """Send the caller nothing more but `reason`, at the next piece; wherever it stands, if there is none soon.
         The provider is not stopped by that, so that what it made can still be known."""
         if self.cut_off_by is None and self.ended_as is None:
             self.cut_off_by = reason
@@ -216,7 +217,7 @@ class Running:
 
     @property
     def is_over(self) -> bool:
-        """Whether every call was told to end."""
+        """Whether every call was asked to end."""
         return self._over
 
     def streams(self) -> list[Call]:

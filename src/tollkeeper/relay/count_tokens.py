@@ -40,10 +40,10 @@ async def count_tokens(request: IncomingRequest, read_body: Callable[[], Awaitab
             return counted
         try:
             async with asyncio.timeout(PROVIDERS_SECONDS):
-                told = await relay.dispatcher.count(order, request.request_id, caller.account_id)
+                reported = await relay.dispatcher.count(order, request.request_id, caller.account_id)
         except TimeoutError:
-            told = None
-        return counted if told is None else told
+            reported = None
+        return counted if reported is None else reported
     finally:
         order.forget_content()
         relay.gate.leave(place, 0)

@@ -1,4 +1,4 @@
-"""The gate: a call passes its rate limits, or is told when it may.
+"""The gate: a call passes its rate limits, or is refused with the time when it may pass.
 
 Every call of a known key takes a place in its windows, whatever becomes of it; only what the gate itself refuses is not
 counted. A key, or an account, that is known to be at its limit is refused before its body is read.
@@ -15,14 +15,14 @@ from tollkeeper.ports import Clock, Limiter, Passage
 
 
 class GateVisitor(Protocol):
-    """Who comes to the gate: a call, or a lookup."""
+    """What passes the gate: a call, or a lookup."""
 
     @property
     def request_id(self) -> UUID: ...
     @property
     def ip(self) -> str: ...
     def note_limits(self, outcome: LimitOutcome, /) -> None:
-        """Is told how its limits stand."""
+        """Take note of how the rate limits stand after it."""
         ...
 
 

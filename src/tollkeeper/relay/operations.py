@@ -21,16 +21,16 @@ from tollkeeper.core.calls.media import (
     seconds_begun,
 )
 from tollkeeper.core.catalog.models import Kind, Model
+from tollkeeper.core.dialects.answer_writer import AnswerHeading
+from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter
 from tollkeeper.core.dialects.messages.order import read_messages
-from tollkeeper.core.dialects.messages.telling import MessagesTelling
+from tollkeeper.core.dialects.responses.answer_writer import ResponsesWriter
 from tollkeeper.core.dialects.responses.order import NativeResponses, read_responses
-from tollkeeper.core.dialects.responses.telling import ResponsesTelling
-from tollkeeper.core.dialects.telling import AnswerHeading
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.money.parts import Part
 from tollkeeper.core.money.quote import Ask
 from tollkeeper.ports import AudioLengths
-from tollkeeper.relay.answers.dialects import told_answer
+from tollkeeper.relay.answers.dialects import dialect_answer
 from tollkeeper.relay.answers.gathered import EmbeddingAnswer, image_answer
 from tollkeeper.relay.answers.media import SpeechAnswer, TranscriptAnswer
 from tollkeeper.relay.answers.streamed import chat_answer
@@ -101,26 +101,26 @@ async def ask_audio(order: AudioOrder, model: Model, caller: KeyRecord, measures
     return Ask(input_units=seconds_begun(milliseconds), measured=True)
 
 
-def tell_responses(call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float) -> ChatAnswer:
-    """Told as responses. What they repeat of their order is kept; the order itself is not."""
+def responses_answer(call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float) -> ChatAnswer:
+    """Answer in responses. What they repeat of their order is kept; the order itself is not."""
     native = order.native
     if not isinstance(native, NativeResponses):
         raise TypeError(native)
     echo, tools = native.echo, native.tools.names
 
-    def new_telling(heading: AnswerHeading) -> ResponsesTelling:
-        telling = ResponsesTelling(heading, echo, tools)
-        call.tell_failure = telling.fail
-        return telling
+    def new_writer(heading: AnswerHeading) -> ResponsesWriter:
+        writer = ResponsesWriter(heading, echo, tools)
+        call.write_failure = writer.fail
+        return writer
 
-    return told_answer(new_telling, call, order, bill, dispatch, drain_seconds)
+    return dialect_answer(new_writer, call, order, bill, dispatch, drain_seconds)
 
 
-tell_messages = partial(told_answer, MessagesTelling)
+messages_answer = partial(dialect_answer, MessagesWriter)
 
 CHAT = Operation(kind=Kind.CHAT, read=read_chat, ask=ask_chat, answer=chat_answer)
-MESSAGES = Operation(kind=Kind.CHAT, read=read_messages, ask=ask_chat, answer=tell_messages)
-RESPONSES = Operation(kind=Kind.CHAT, read=read_responses, ask=ask_chat, answer=tell_responses)
+MESSAGES = Operation(kind=Kind.CHAT, read=read_messages, ask=ask_chat, answer=messages_answer)
+RESPONSES = Operation(kind=Kind.CHAT, read=read_responses, ask=ask_chat, answer=responses_answer)
 IMAGE = Operation(kind=Kind.IMAGE, read=read_image, ask=ask_image, answer=image_answer)
 IMAGE_EDIT = Operation(kind=Kind.IMAGE, read=read_image_edit, ask=ask_image, answer=image_answer)
 SPEECH = Operation(kind=Kind.SPEECH, read=read_speech, ask=ask_speech, answer=SpeechAnswer)

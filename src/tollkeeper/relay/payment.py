@@ -1,4 +1,4 @@
-"""What a caller wants of the payment: once, and no more than so much. What is told to whoever sends a call again."""
+"""A caller's conditions of payment: charge a call once, and no more than so much. And the answer to a repeated call."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -53,11 +53,11 @@ class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimPair(msgspec.Struct, frozen=True):
-    """By what a call is known again."""
+    """The claims (idempotency keys) by which a repeated call is recognised."""
 
-    # Goes with its hold.
+    # Written together with the hold.
     own: CallClaim | None = None
-    # Is noted where its caller is told that it goes on alone.
+    # Written when the caller gets the 524 and the call goes on without them.
     when_cut: CallClaim | None = None
 
 
@@ -89,7 +89,7 @@ class Claims:
         key = conditions.idempotency_key
         if key is None and not may_be_cut:
             return ClaimPair()
-        # A form of which nobody says how large it is may be.
+        # The size of an uploaded form is not known here: take it for large.
         size_bytes = len(came) if isinstance(came, bytes) else LARGE_BYTES + 1
         body = await self._aside.run(size_bytes, lambda: self._digests.of_body(path, came))
         when_cut = CallClaim(self._digests.of_cut(caller.key_id, body), body)

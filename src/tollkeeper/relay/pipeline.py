@@ -35,7 +35,7 @@ from tollkeeper.relay.operations import Measures, Operation
 from tollkeeper.relay.payment import Claims, terms_of
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, CallTimeouts
 
-# Endings after which nobody hears the provider, and what it has sent is still to be known.
+# Endings without a reader of the answer: what the provider has sent until then must still be counted.
 WITHOUT_CALLER = frozenset({Ending.CLIENT_LEFT, Ending.REVOKED})
 
 
@@ -121,7 +121,7 @@ async def serve(
 
 def _settle(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt], figures: CallFigures) -> int:
     """Settle the bill. Return the output that was charged, for the limits of tokens."""
-    answer.note_unheard()
+    answer.note_untranslated()
     ending = ending_of(
         outside=call.ended_as,
         provider=answer.ending,

@@ -579,7 +579,7 @@ def test_no_body_is_too_strange_to_be_an_answer_or_none(body: bytes) -> None:
 def test_what_a_translator_left_out_is_estimated_once() -> None:
     meter = a_meter([saying(WORDS)])
     for characters in (100, 400, 400):
-        meter.note_unheard(characters)
+        meter.note_untranslated(characters)
     assert meter.output_tokens == count(WORDS) + 100
     assert meter.unsure
 

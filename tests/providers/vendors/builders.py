@@ -42,7 +42,7 @@ class Heard:
 
     status = 200
     is_translated = False
-    unheard_characters = 0
+    untranslated_characters = 0
     native: bytes | None = None
 
     def __init__(self, pieces: Iterable[bytes]) -> None:

@@ -154,10 +154,10 @@ async def test_pictures_are_no_words() -> None:
     meter.read_whole(whole_answer(json.dumps(a_response(picture, MESSAGE)).encode(), HEADING))
     assert meter.output_tokens == count("Good morning")
     events = [b"data: %b\n\n" % json.dumps(event).encode() for event in (BEGIN, partial, done(picture), end(picture))]
-    heard = VENDORS["openai"].overhear(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
+    heard = VENDORS["openai"].read_native(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
     while await heard.read():
         pass
-    assert heard.unheard_characters == 0
+    assert heard.untranslated_characters == 0
 
 
 @pytest.mark.parametrize(
@@ -210,13 +210,13 @@ async def test_an_event_passes_as_it_came_beside_what_it_says_in_chat() -> None:
     order = read_responses(b'{"model":"m","input":"Hi","stream":true}')
     events = [BEGIN, added(MESSAGE), delta("output_text", "msg_1", "Good morning"), done(MESSAGE), end(MESSAGE)]
     sent = [json.dumps(event).encode() for event in events]
-    heard = VENDORS["openai"].overhear(Heard([b"data: %b\n\n" % data for data in sent]), order)
+    heard = VENDORS["openai"].read_native(Heard([b"data: %b\n\n" % data for data in sent]), order)
     passed = []
     while await heard.read():
         passed.append(heard.native)
     assert passed == sent
     # What was told again is no text that nobody heard of.
-    assert heard.unheard_characters == 0
+    assert heard.untranslated_characters == 0
 
 
 @pytest.mark.parametrize(
@@ -258,12 +258,12 @@ LONG = "Every word of it is counted, whatever the event is called that has it. "
 async def left_out(*told_events: dict[str, Any]) -> int:
     """What is charged where nothing is reported: words that were told, and those that were left out."""
     events = [b"data: %b\n\n" % json.dumps(event).encode() for event in told_events]
-    heard = VENDORS["openai"].overhear(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
+    heard = VENDORS["openai"].read_native(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
     stream = b""
     while piece := await heard.read():
         stream += piece
     meter = metered(stream)
-    meter.note_unheard(heard.unheard_characters)
+    meter.note_untranslated(heard.untranslated_characters)
     return meter.output_tokens
 
 

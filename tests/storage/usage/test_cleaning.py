@@ -471,15 +471,3 @@ async def test_days_without_calls_leave_the_copy_before_as_it_is(bench: UsageBen
     cleaned = await clean_usage_log(bench.cleaning, place.site, await bench.today())
     assert cleaned.days
     assert place.files() == copied
-
-
-async def test_a_log_site_that_cannot_be_had_says_so(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    nowhere = Bucket(
-        name="none", prefix="", endpoint=f"http://127.0.0.1:{free_port()}", region="r", key_id="me", secret=SECRET
-    )
-    with pytest.raises(LogSiteFailed, match="did not take usage-1"):
-        await FolderSite(tmp_path / "file").put("a", "usage-1", tmp_path / "file")
-    with pytest.raises(LogSiteFailed, match="s3://none/ did not read its manifest") as problem:
-        await S3Site(nowhere).manifest()
-    assert SECRET not in str(problem.value)

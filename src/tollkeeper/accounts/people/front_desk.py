@@ -40,7 +40,7 @@ class RequestOrigin(msgspec.Struct, frozen=True):
 
     @property
     def network(self) -> str:
-        """As attempts are counted: an IPv6 client has a whole /64 to try from."""
+        """The network by which attempts are counted: an IPv6 client has a whole /64 to try from."""
         return written(read_ip(self.ip))
 
 

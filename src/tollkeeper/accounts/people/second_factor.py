@@ -92,7 +92,8 @@ async def require_owner(desk: FrontDesk, session: SessionRecord, proof: OwnerPro
 
 
 async def turn_off_second_factor(desk: FrontDesk, session: SessionRecord, code: str) -> None:
-    """By one last code; other sessions are over. Staff can do little without it until they set up another."""
+    """Turn it off by one last code; the person's other sessions end. Staff can do little until they set up
+    another."""
     await require_second_factor(desk, session.account_id, code)
     me, here = session.account_id, session.session_id
     await desk.second_factors.turn_off(me, keep_session_id=here, actor=owner(me))

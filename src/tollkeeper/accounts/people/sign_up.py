@@ -84,8 +84,9 @@ async def open_account(desk: FrontDesk, wish: SignUpWish, password: str, *, by: 
 
 
 async def may_write_to(desk: FrontDesk, email: str, purpose: str, visitor: RequestOrigin) -> bool:
-    """Nobody's mailbox is flooded: what is too much is dropped, and whoever asks is told the same. Nobody floods many:
-    that is told. By purpose, so that useless mails do not use up those that help. Raise TooManyAttempts."""
+    """Whether one more mail may go to this mailbox. Mails beyond a mailbox's limit are dropped, and the visitor sees no
+    difference; beyond the limit of a network, raise TooManyAttempts. Counted by purpose, so that useless mails do
+    not use up those that help."""
     if visitor.network:
         await desk.lockouts.begin([Subject("mail_from_ip", visitor.network)])
     try:

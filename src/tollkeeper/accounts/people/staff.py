@@ -43,7 +43,7 @@ async def login_of(desk: FrontDesk, whom: int | str, *, by: Actor) -> LoginRecor
 
 
 async def sessions_of(desk: FrontDesk, account_id: int, *, by: Actor) -> Sequence[SessionRecord]:
-    """Where somebody is signed in. Raise RoleMissing."""
+    """The open sessions of a person. Raise RoleMissing."""
     require_role(by, Role.SUPPORT)
     return await live_sessions(desk, account_id)
 
@@ -69,8 +69,8 @@ async def drop_second_factor(desk: FrontDesk, account_id: int, *, by: Actor) -> 
 
 
 async def drop_passkeys(desk: FrontDesk, account_id: int, *, by: Actor) -> int:
-    """Where they are an intruder's, or lost: how many there were. Their owner's sessions are over, and they are told.
-    Raise RoleMissing, or NotOnFile."""
+    """Remove all passkeys of an account, an intruder's or lost ones, and return how many there were. The owner's
+    sessions end, and the owner gets a mail. Raise RoleMissing, or NotOnFile."""
     _require_over(by, await login_of(desk, account_id, by=by))
     return await desk.passkeys.remove_all(account_id, actor=by.name)
 
@@ -92,8 +92,8 @@ async def unlock(desk: FrontDesk, whom: int | str, *, by: Actor) -> int:
 
 
 async def disable_account(desk: FrontDesk, accounts: AccountDesk, account_id: int, reason: str, *, by: Actor) -> bool:
-    """Nobody signs in, calls with its keys, redeems or withdraws until it is enabled; its sessions are over. Whether
-    that was news. Raise RoleMissing, ValueError, or NotOnFile."""
+    """Until it is enabled again, the account refuses sign-ins, calls, redemptions and withdrawals; its sessions end.
+    Return whether it was enabled before. Raise RoleMissing, ValueError, or NotOnFile."""
     await _require_over_account(desk, account_id, by)
     return await accounts.disable(account_id, checked_reason(reason), actor=by.name)
 

@@ -91,16 +91,16 @@ def label_in(value: Raw) -> str | None:
     return label if label is None or isinstance(label, str) else _as_written(value)
 
 
-def characters_left_out(said: bytes, told: bytes, silent: frozenset[str]) -> int:
-    """How much text of what a vendor said is not in what callers are told of it. `silent`: names of what says nothing,
+def characters_left_out(said: bytes, translated: bytes, silent: frozenset[str]) -> int:
+    """How much text of what a vendor said is not in its translation. `silent`: names of what says nothing,
     whatever stands there."""
     if len(said) > STRINGS_BYTES_MOST:
-        return max(0, len(said) - len(told))
+        return max(0, len(said) - len(translated))
     try:
         texts = list(_strings(decode_anything(said), "", silent))
     except NOT_READ:
         return 0
-    return sum(len(text) for text in texts if encode(text)[1:-1] not in told)
+    return sum(len(text) for text in texts if encode(text)[1:-1] not in translated)
 
 
 def text_beside(answer: ReceivedAnswer) -> str:

@@ -107,7 +107,7 @@ class MediaOrder(msgspec.Struct, kw_only=True):
         return encode({**self.fields, **changes})
 
     def check_price(self, price: Price) -> None:
-        """Nothing in it is charged beside what every such call is."""
+        """Media orders have no parts with a price of their own."""
         return
 
     def limit_output(self, most_tokens: int, *, thinks: bool) -> None:

@@ -67,7 +67,7 @@ class Meter:
         "_strange",
         "_strange_characters",
         "_told_characters",
-        "_unheard_characters",
+        "_untranslated_characters",
         "_unwatched",
         "characters",
         "is_translated",
@@ -102,7 +102,7 @@ class Meter:
         self.characters = 0
         # Whether we have translated the answer, and whatever stands in it was put there by us.
         self.is_translated = False
-        self._unheard_characters = 0
+        self._untranslated_characters = 0
 
     @property
     def output_tokens(self) -> int:
@@ -210,11 +210,11 @@ class Meter:
         if beside := text_beside(answer):
             self._unwatched.append(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
 
-    def note_unheard(self, characters: int) -> None:
+    def note_untranslated(self, characters: int) -> None:
         """A vendor has said so much in all that was left out when it was translated."""
-        more = characters - self._unheard_characters
+        more = characters - self._untranslated_characters
         if more > 0:
-            self._unheard_characters = characters
+            self._untranslated_characters = characters
             self._strange_characters += more
             self.estimate(more)
 
@@ -277,7 +277,7 @@ class Meter:
         return call.text if label[1] == known[1] else label[1] + call.text
 
     def _bounded(self, text: str) -> str:
-        """As much of a text as may be counted now. The rest is estimated."""
+        """Return as much of a text as may be counted exactly now. The rest is estimated."""
         left, size = self._exact_characters, len(text)
         self._exact_characters = left - size
         if size <= left:

@@ -49,11 +49,11 @@ class CompletionDetails(msgspec.Struct):
 
 
 NO_DETAILS = PromptDetails()
-NOTHING_TOLD = CompletionDetails()
+NO_OUTPUT_DETAILS = CompletionDetails()
 
 
 class PlainUsage(msgspec.Struct):
-    """Where the rest has a form that we do not know."""
+    """The token counts of a report whose other members have a form that we do not know."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -71,26 +71,27 @@ UNREADABLE = ReportedUsage(-1, -1)
 def usage_in(usage: ReportedUsage | None) -> Usage | None:
     if usage is None or usage is UNREADABLE:
         return None
-    asked, told = usage.prompt_tokens_details or NO_DETAILS, usage.completion_tokens_details or NOTHING_TOLD
+    of_input = usage.prompt_tokens_details or NO_DETAILS
+    of_output = usage.completion_tokens_details or NO_OUTPUT_DETAILS
     parts = None
-    if asked.has_parts or told.audio_tokens or told.image_tokens or usage.server_tool_use:
-        parts = _parts(usage, asked, told)
-    return Usage(usage.prompt_tokens, usage.completion_tokens, asked.cached_tokens or 0, parts)
+    if of_input.has_parts or of_output.audio_tokens or of_output.image_tokens or usage.server_tool_use:
+        parts = _parts(usage, of_input, of_output)
+    return Usage(usage.prompt_tokens, usage.completion_tokens, of_input.cached_tokens or 0, parts)
 
 
-def _parts(usage: ReportedUsage, asked: PromptDetails, told: CompletionDetails) -> UsageParts | None:
-    written_5m, written_1h = written_in(asked.cache_write_tokens, asked.cache_creation)
-    image, audio = _number(asked.image_tokens), _number(asked.audio_tokens)
+def _parts(usage: ReportedUsage, of_input: PromptDetails, of_output: CompletionDetails) -> UsageParts | None:
+    written_5m, written_1h = written_in(of_input.cache_write_tokens, of_input.cache_creation)
+    image, audio = _number(of_input.image_tokens), _number(of_input.audio_tokens)
     if image or audio:
-        of_cache = (asked.cached_tokens or 0) + written_5m + written_1h
-        image, audio = _counted_once(usage.prompt_tokens, of_cache, image, audio, asked.cached_tokens_details)
+        of_cache = (of_input.cached_tokens or 0) + written_5m + written_1h
+        image, audio = _counted_once(usage.prompt_tokens, of_cache, image, audio, of_input.cached_tokens_details)
     parts = UsageParts(
         written_5m=written_5m,
         written_1h=written_1h,
         image_input=image,
         audio_input=audio,
-        image_output=_number(told.image_tokens),
-        audio_output=_number(told.audio_tokens),
+        image_output=_number(of_output.image_tokens),
+        audio_output=_number(of_output.audio_tokens),
         tools=uses_in(usage.server_tool_use),
     )
     return None if parts == NO_PARTS else parts
@@ -108,9 +109,9 @@ def written_in(total: object, by_life: object) -> tuple[int, int]:
 
 
 def uses_in(uses: object) -> dict[str, int]:
-    """By the tool's name. Of names, only such as tools have: a report must not carry text into the books."""
-    told = list(uses.items())[:TOOLS_MOST] if isinstance(uses, dict) else []
-    named = ((name.removesuffix(TOOL_SUFFIX), times) for name, times in told if isinstance(name, str))
+    """Uses by the tool's name. Only names that look like a tool's are kept: no report carries text into the books."""
+    reported = list(uses.items())[:TOOLS_MOST] if isinstance(uses, dict) else []
+    named = ((name.removesuffix(TOOL_SUFFIX), times) for name, times in reported if isinstance(name, str))
     return {name: times for name, times in named if _is_number(times) and times and _TOOL.fullmatch(name)}
 
 

@@ -62,10 +62,10 @@ class ReportingMeter(ImageMeter):
         if not self.finished or not 0 < len(self._usage) <= USAGE_BYTES_MOST:
             return {}
         try:
-            told = decode(bytes(self._usage))
+            reported = decode(bytes(self._usage))
         except NOT_READ:
             return {}
-        return {} if told.get("estimated") is True else told
+        return {} if reported.get("estimated") is True else reported
 
 
 class EmbeddingMeter(ReportingMeter):

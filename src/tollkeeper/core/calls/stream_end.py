@@ -31,11 +31,11 @@ class StreamMark(msgspec.Struct, frozen=True):
     def chunk(self, **members: object) -> bytes:
         """A chunk with what stands on every chunk of this stream alike."""
         own = {} if self.label is None else {"id": self.label[0], "model": self.label[1]}
-        told = {name: value for name, value in own.items() if value}
+        kept = {name: value for name, value in own.items() if value}
         # The first 48 bits of the id are the time in milliseconds.
         created = (self.request_id.int >> 80) // 1_000
         usual = {"id": f"chatcmpl-{self.request_id}", "object": "chat.completion.chunk", "created": created}
-        return event(encode({**usual, "model": self.model, **told, **members}))
+        return event(encode({**usual, "model": self.model, **kept, **members}))
 
 
 def with_cost(data: bytes, cost: Quota) -> bytes:

@@ -18,7 +18,7 @@ from tollkeeper.core.money.prices import Price, millionths
 
 NOT_SET = "not set"
 BEFORE, AFTER = "old", "new"
-# Nobody asks when it begins: a price is only needed for what it costs.
+# Stands in for the beginning of a price where only its amounts are looked at.
 ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 _decode_parts = msgspec.json.Decoder(PriceParts).decode

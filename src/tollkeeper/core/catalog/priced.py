@@ -50,7 +50,7 @@ def cost(item: PricedItem, price: Price, group: int) -> Quota:
 
 
 def without_calls(price: Price) -> Price:
-    """As it is for tokens and uses alone, whatever the length of their call."""
+    """The price of tokens and uses alone: without the amount per call, and without tiers by length."""
     if price.parts is None:
         return price
     return msgspec.structs.replace(price, parts=msgspec.structs.replace(price.parts, per_call=0, tiers=()))

@@ -1,1 +1,1 @@
-"""Callers' dialects beside chat: orders are read into chat orders, and chat answers told in the dialect."""
+"""Callers' dialects beside chat: orders are read into chat orders, and chat answers are written in the dialect."""

@@ -170,12 +170,12 @@ def tightest(standings: Iterable[WindowStanding]) -> WindowStanding | None:
 
 
 def of_refused(window: Window, retry_in_us: int) -> WindowStanding | None:
-    """Whoever is refused by a window is told of that one."""
+    """The standing that goes into the headers of a 429: that of the window that refused the call."""
     return WindowStanding(window, window.limit, retry_in_us) if window.measure is Measure.CALLS else None
 
 
 def refusal(window: Window, retry_in_us: int, restricted_until: datetime | None = None) -> RateLimited:
-    """What a caller is told whom a window refused."""
+    """The error for a caller whom a window refused."""
     seconds = max(1, whole_seconds(retry_in_us))
     told = _in_words(window)
     if restricted_until is not None:

@@ -99,7 +99,7 @@ class Readings(Protocol):
 
     @property
     def output_tokens(self) -> int:
-        """As counted on the way."""
+        """Tokens of output, as counted while the answer passed."""
         ...
 
     @property
@@ -152,7 +152,7 @@ def _with_tools(usage: Usage, ask: Ask) -> Usage:
 def _used(terms: ChargeTerms, readings: Readings, *, complete: bool, covered_tokens: int) -> tuple[Usage, UsageSource]:
     report, asked_units = _believed(readings.reported, terms), terms.ask.input_units
     if terms.ask.measured:
-        # Whoever sends more images than were asked for gives them away.
+        # Images beyond those that were asked for are the provider's gift: they are not charged.
         return Usage(min(report.input_units, asked_units) if report else asked_units), UsageSource.MEASURED
     if report and complete:
         return report, UsageSource.PROVIDER

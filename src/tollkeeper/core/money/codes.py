@@ -32,7 +32,7 @@ def mint_code(choose: Callable[[str], str]) -> str:
 
 
 def code_digest(typed: str) -> bytes:
-    """By this a code is found. What has not the form of one has a digest too, under which nothing is filed."""
+    """The digest under which a code is filed. Text that is no code has a digest too, which finds nothing."""
     read = _read(typed)
     if len(read) == len(PREFIX) + CHANCE_LENGTH:
         read = read.removeprefix(PREFIX)

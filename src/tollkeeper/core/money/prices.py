@@ -56,7 +56,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         return hash(self.id)
 
     def for_input(self, input_units: int) -> "Price":
-        """As it is for a call with so much input."""
+        """The price of a call with so much input: that of its tier."""
         tier = None if self.parts is None else self.parts.tier(input_units)
         if tier is None:
             return self

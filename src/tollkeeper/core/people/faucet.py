@@ -49,7 +49,7 @@ def folded_email(email: str) -> str:
 
 
 def person_digest(email: str) -> bytes:
-    """By this the faucet, and the partner plan, know a person again."""
+    """The digest by which the faucet, and the partner plan, recognise a person."""
     return hashlib.sha256(f"person {folded_email(email)}".encode()).digest()
 
 

@@ -69,7 +69,7 @@ class _AuthenticatorAnswer(msgspec.Struct, rename="camel"):
     response: _Response
 
     def as_read(self, **of_response: str) -> dict[str, Any]:
-        """As the library takes it, with nothing that is not looked at here."""
+        """The answer as the webauthn library takes it, without members that are not checked here."""
         response = {"clientDataJSON": self.response.client_data_json, **of_response}
         return {"id": self.id, "rawId": self.raw_id, "type": self.type, "response": response}
 
@@ -80,7 +80,8 @@ decode_answer = msgspec.json.Decoder(_AuthenticatorAnswer).decode
 def creation_options(
     party: RelyingParty, *, challenge: str, user_handle: bytes, email: str, there: Sequence[PasskeyRecord]
 ) -> str:
-    """As JSON: make a passkey that can be found without an e-mail, on a device that has none of `there`."""
+    """Options for the browser, as JSON: make a passkey that can be found without an e-mail, on a device that has none
+    of `there`."""
     options = generate_registration_options(
         rp_id=party.host,
         rp_name=party.name,
@@ -103,7 +104,7 @@ def creation_options(
 
 
 def request_options(party: RelyingParty, *, challenge: str) -> str:
-    """As JSON: sign this with any passkey of ours."""
+    """Options for the browser, as JSON: sign this with any passkey of ours."""
     options = generate_authentication_options(
         rp_id=party.host,
         challenge=challenge.encode(),
@@ -139,7 +140,7 @@ def made_passkey(text: str, party: RelyingParty, *, challenge: str) -> MadePassk
 
 
 def credential_of(text: str) -> bytes:
-    """By which passkey an answer says it is. Raise PasskeyRefused."""
+    """The id of the passkey that an answer names. Raise PasskeyRefused."""
     try:
         return base64url_to_bytes(decode_answer(text).raw_id)[: CREDENTIAL_ID_BYTES_MOST + 1]
     except NOT_AS_IT_SHOULD_BE:
@@ -147,7 +148,7 @@ def credential_of(text: str) -> bytes:
 
 
 def next_sign_count(text: str, party: RelyingParty, passkey: PasskeyRecord, *, challenge: str) -> int:
-    """Where this passkey gave this answer: its count from now on. Raise PasskeyRefused."""
+    """Verify that this passkey gave this answer, and return its sign count from now on. Raise PasskeyRefused."""
     try:
         answer = decode_answer(text)
         found = verify_authentication_response(

@@ -101,7 +101,7 @@ class Shares:
         self._calls.add(1, now)
 
     def count(self, tier: Tier, is_well: MayTake, now: float) -> None:
-        """Whose shares there are."""
+        """Add up the weights of the accounts that are well: each one's share of the calls follows from that."""
         if now - self._counted_at >= COUNTED_SECONDS:
             self._counted_at = now
             self._weight_well = sum(place.weight for account_id, place in tier.members if is_well(account_id, place))

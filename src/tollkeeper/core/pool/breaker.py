@@ -117,7 +117,7 @@ class Breaker:
             self._begin_unwell(now, by)
 
     def end(self, ticket: int) -> None:
-        """If that was the trial and told nothing, another call may be."""
+        """The call has ended. If it was the trial call and gave no evidence, another call may be the trial."""
         if ticket == self._trial:
             self._trial = None
 

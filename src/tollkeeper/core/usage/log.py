@@ -122,7 +122,7 @@ class UsageDay(msgspec.Struct, frozen=True):
 
 
 class Breakdown(StrEnum):
-    """By what a day is taken apart."""
+    """What the figures of a day are broken down by."""
 
     MODEL = "model"
     KEY = "key"

@@ -30,7 +30,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def charged_rate(self) -> Rate:
-        """By which it was charged: a call that costs nothing does not cost what each call does either."""
+        """The rate of the charge. A call that was charged nothing is not charged the amount per call either."""
         if self.usage_source is not UsageSource.NONE or self.rate.price.parts is None:
             return self.rate
         return Rate(msgspec.structs.replace(self.rate.price, parts=None), self.rate.group)

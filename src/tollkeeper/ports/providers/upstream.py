@@ -90,7 +90,7 @@ class Failure(StrEnum):
 
 
 class UpstreamFailed(Exception):
-    """A provider could not be heard to the end of its answer."""
+    """The answer of a provider could not be read to its end."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -101,12 +101,12 @@ class UpstreamAnswer(Protocol):
     """An answer that has begun: its status and headers are here, its body comes piece by piece."""
 
     status: int
-    # Whether it comes in our protocol because we have translated it, and so much text that no caller will hear of: the
+    # Whether it comes in our protocol because we have translated it, and so much text that was left out then: the
     # vendor made it all the same.
     is_translated: bool
-    unheard_characters: int
-    # Where the provider answers in the caller's own dialect: what it wrote itself, of which the last `read` has told
-    # what it says in our protocol. The data of one event, or a whole body; None everywhere else.
+    untranslated_characters: int
+    # Where the provider answers in the caller's own dialect: what it wrote itself, of which the last `read` has
+    # given what it says in our protocol. The data of one event, or a whole body; None everywhere else.
     native: bytes | None
 
     def header(self, name: str) -> str | None: ...
@@ -151,7 +151,7 @@ class Vendor(Protocol):
         """A good answer to `order` as our protocol has it; the very same one where the vendor speaks it."""
         ...
 
-    def overhear(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def read_native(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
         """A good answer in the dialect of `order`, which this vendor speaks: its own bytes, and beside them what they
         say in our protocol."""
         ...

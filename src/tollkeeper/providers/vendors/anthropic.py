@@ -16,8 +16,8 @@ from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, NOT_BY_THIS_ONE, 
 from tollkeeper.providers.vendors.headers import content_kinds
 from tollkeeper.providers.vendors.media_request import not_sold
 from tollkeeper.providers.vendors.translated import (
-    OverheardStream,
-    OverheardWhole,
+    NativeStream,
+    NativeWhole,
     TranslatedStream,
     TranslatedWhole,
 )
@@ -55,11 +55,11 @@ class Anthropic:
             return TranslatedStream(answer, MessageStream(heading))
         return TranslatedWhole(answer, lambda body: whole_answer(body, heading), SILENT)
 
-    def overhear(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def read_native(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
         heading = Heading("", int(time.time()), order.model)
         if order.stream:
-            return OverheardStream(answer, MessageStream(heading))
-        return OverheardWhole(answer, lambda body: whole_answer(body, heading), SILENT)
+            return NativeStream(answer, MessageStream(heading))
+        return NativeWhole(answer, lambda body: whole_answer(body, heading), SILENT)
 
     def meaning(self, status: int, body: bytes) -> int:
         return PAYMENT_REQUIRED if is_about_the_account(body) else status

@@ -111,10 +111,10 @@ class MessageStream:
 
     def __init__(self, heading: Heading) -> None:
         self._heading = heading
-        # What was told of usage, by name: later events tell what has changed.
+        # What was reported of usage, by name: later events report what has changed.
         self._usage: JsonObject = {}
         self._tool_calls = 0
-        # The block of thoughts that is being told, and its pieces: it can be sent back only whole.
+        # The block of thoughts that is being sent, and its pieces: it can be sent back only whole.
         self._thoughts: JsonObject | None = None
         self._pieces: dict[str, list[str]] = {}
         self._thought_characters = 0
@@ -131,26 +131,26 @@ class MessageStream:
 
     def read(self, data: bytes) -> bytes:
         try:
-            told = an_object(decode(data))
+            event = an_object(decode(data))
         except NOT_READ:
             return UNREADABLE
-        kind = told.get("type")
+        kind = event.get("type")
         read = self._reads.get(kind) if isinstance(kind, str) else None
-        return b"" if read is None else read(told)
+        return b"" if read is None else read(event)
 
     def end(self) -> bytes:
         return b""
 
-    def _begin(self, told: JsonObject) -> bytes:
-        message = an_object(told.get("message"))
+    def _begin(self, event: JsonObject) -> bytes:
+        message = an_object(event.get("message"))
         self._heading = _named(self._heading, message)
         self._usage = an_object(message.get("usage"))
         used = used_in(self._usage)
         so_far = b"" if used is None else chat_answer.usage_so_far(self._heading, used)
         return so_far + chunk(self._heading, {"role": "assistant", "content": ""})
 
-    def _begin_block(self, told: JsonObject) -> bytes:
-        block = an_object(told.get("content_block"))
+    def _begin_block(self, event: JsonObject) -> bytes:
+        block = an_object(event.get("content_block"))
         kind = block.get("type")
         if kind == "tool_use":
             self._tool_calls += 1
@@ -162,8 +162,8 @@ class MessageStream:
         self._thoughts, self._pieces = (block if kind in THOUGHTS else None), {}
         return b""
 
-    def _go_on(self, told: JsonObject) -> bytes:
-        delta = an_object(told.get("delta"))
+    def _go_on(self, event: JsonObject) -> bytes:
+        delta = an_object(event.get("delta"))
         kind = delta.get("type")
         if kind == "text_delta":
             return self._delta({"content": a_text(delta.get("text"))})
@@ -196,10 +196,10 @@ class MessageStream:
         self._thoughts = None
         return self._delta({"thinking_blocks": [block]})
 
-    def _finish(self, told: JsonObject) -> bytes:
-        usage = an_object(told.get("usage"))
+    def _finish(self, event: JsonObject) -> bytes:
+        usage = an_object(event.get("usage"))
         self._usage |= {name: value for name, value in usage.items() if value is not None}
-        delta = an_object(told.get("delta"))
+        delta = an_object(event.get("delta"))
         if delta.get("stop_reason") is None:
             return b""
         finish = chunk(self._heading, {}, finish_reason=_finish_reason(delta))
@@ -208,8 +208,8 @@ class MessageStream:
         is_final = used is not None and _count(usage, "output_tokens") is not None
         return finish + chat_answer.usage_chunk(self._heading, used) if used and is_final else finish
 
-    def _fail(self, told: JsonObject) -> bytes:
-        problem = an_object(told.get("error"))
+    def _fail(self, event: JsonObject) -> bytes:
+        problem = an_object(event.get("error"))
         return chat_answer.error(a_text(problem.get("message")), a_text(problem.get("type")))
 
     def _delta(self, delta: JsonObject) -> bytes:
@@ -223,8 +223,8 @@ def _named(heading: Heading, message: JsonObject) -> Heading:
     return Heading(a_text(message.get("id")), heading.created, heading.model)
 
 
-def _finish_reason(told: JsonObject) -> str:
-    reason = told.get("stop_reason")
+def _finish_reason(message: JsonObject) -> str:
+    reason = message.get("stop_reason")
     return FINISH_REASONS.get(reason, "stop") if isinstance(reason, str) else "stop"
 
 

@@ -32,18 +32,18 @@ class Used(msgspec.Struct, frozen=True, kw_only=True):
     cached_parts: UsageParts = NO_PARTS
 
     def as_json(self) -> Mapping[str, object]:
-        """What most answers do not have is told only of those that have it (`core/calls/reported_usage`)."""
-        asked, told = {"cached_tokens": self.cached_tokens}, {"reasoning_tokens": self.thinking_tokens}
+        """What most answers do not have is written only for those that have it (`core/calls/reported_usage`)."""
+        of_input, of_output = {"cached_tokens": self.cached_tokens}, {"reasoning_tokens": self.thinking_tokens}
         usage: dict[str, object] = {
             "prompt_tokens": self.input_tokens,
             "completion_tokens": self.output_tokens,
             "total_tokens": self.input_tokens + self.output_tokens,
-            "prompt_tokens_details": asked,
-            "completion_tokens_details": told,
+            "prompt_tokens_details": of_input,
+            "completion_tokens_details": of_output,
         }
         if self.parts is not NO_PARTS:
-            usage["prompt_tokens_details"] = asked | self._asked_in_parts()
-            usage["completion_tokens_details"] = told | _non_zero(
+            usage["prompt_tokens_details"] = of_input | self._asked_in_parts()
+            usage["completion_tokens_details"] = of_output | _non_zero(
                 image_tokens=self.parts.image_output, audio_tokens=self.parts.audio_output
             )
             if self.parts.tools:

@@ -186,11 +186,11 @@ def _temperature(request: ChatRequest) -> float | None:
 def _tools(request: ChatRequest) -> list[JsonObject]:
     tools = []
     for index, (tool, function) in enumerate(functions_in(request)):
-        told: JsonObject = {"name": function.name, "input_schema": _schema(function)}
-        add(told, "description", function.description)
-        add(told, "strict", function.strict or None)
-        add(told, "cache_control", _cache_control(tool.cache_control, f"tools[{index}].cache_control"))
-        tools.append(told)
+        translated: JsonObject = {"name": function.name, "input_schema": _schema(function)}
+        add(translated, "description", function.description)
+        add(translated, "strict", function.strict or None)
+        add(translated, "cache_control", _cache_control(tool.cache_control, f"tools[{index}].cache_control"))
+        tools.append(translated)
     return tools
 
 
@@ -203,16 +203,16 @@ def _tool_choice(request: ChatRequest) -> JsonObject | None:
     one_at_a_time = request.parallel_tool_calls is False
     if not request.tools or (choice is None and not one_at_a_time):
         return None
-    told: JsonObject
+    translated: JsonObject
     if isinstance(choice, NamedTool):
-        told = {"type": "tool", "name": chosen_function(choice)}
+        translated = {"type": "tool", "name": chosen_function(choice)}
     else:
-        told = {"type": TOOL_CHOICES.get(choice or "auto")}
-    if told["type"] is None:
+        translated = {"type": TOOL_CHOICES.get(choice or "auto")}
+    if translated["type"] is None:
         raise InvalidParameter("tool_choice", f"must be one of {', '.join(TOOL_CHOICES)}, or name a function")
-    if one_at_a_time and told["type"] != "none":
-        told["disable_parallel_tool_use"] = True
-    return told
+    if one_at_a_time and translated["type"] != "none":
+        translated["disable_parallel_tool_use"] = True
+    return translated
 
 
 def _thinking(request: ChatRequest, cap: int, *, adaptive: bool) -> JsonObject | None:

@@ -71,7 +71,7 @@ class Gemini:
             return TranslatedStream(answer, ContentStream(heading, one_tool_call=one_tool_call))
         return TranslatedWhole(answer, lambda body: whole_answer(body, heading, one_tool_call=one_tool_call), SILENT)
 
-    def overhear(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def read_native(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
         return self.translate(answer, order)
 
     def meaning(self, status: int, body: bytes) -> int:

@@ -4,7 +4,7 @@ Rules of this file
 1. Translation never raises on what a vendor could send: what is not known says nothing. A whole answer that is none is
    NotAnAnswer.
 2. This vendor counts cached input as part of the input, as we do, but thoughts beside the output; ours are part of it.
-3. Every event tells the usage so far. Only what comes with the end, or after it, is final, and is told once, last.
+3. Every event reports the usage so far. Only what comes with the end, or after it, is final, and is sent once, last.
 4. The stream's end is where the connection ends: the vendor has no word for it, and some who stand between say that
    they have finished before they have.
 """
@@ -62,26 +62,26 @@ SILENT = frozenset(
 )
 WRONG_KEY = "API_KEY_INVALID"
 NOT_ITS_STATE = "FAILED_PRECONDITION"
-# How much more output is told of, on the way, than was before.
+# By how much output must have grown for another report on the way.
 STEP_TOKENS = 256
 
 encode = msgspec.json.Encoder().encode
 
 
 def whole_answer(body: bytes, heading: Heading, *, one_tool_call: bool) -> bytes:
-    """`one_tool_call`: of several calls that a choice makes, only the first is told."""
+    """`one_tool_call`: of several calls that a choice makes, only the first is translated."""
     try:
-        told = an_object(decode(body))
+        answer = an_object(decode(body))
     except NOT_READ:
         raise NotAnAnswer from None
-    # More than anybody can have asked for are not told.
-    candidates = objects(told.get("candidates"))[:CHOICES_MOST]
-    if told.get("error") is not None or not (candidates or _is_blocked(told)):
+    # More than anybody can have asked for are left out.
+    candidates = objects(answer.get("candidates"))[:CHOICES_MOST]
+    if answer.get("error") is not None or not (candidates or _is_blocked(answer)):
         raise NotAnAnswer
-    heading = _named(heading, told)
+    heading = _named(heading, answer)
     numbers = itertools.count()
     choices = [_choice(candidate, heading, numbers, one_tool_call=one_tool_call) for candidate in candidates]
-    return completion(heading, choices or [Choice(finish_reason=BLOCKED)], used_in(told))
+    return completion(heading, choices or [Choice(finish_reason=BLOCKED)], used_in(answer))
 
 
 def _choice(candidate: JsonObject, heading: Heading, numbers: Iterator[int], *, one_tool_call: bool) -> Choice:
@@ -98,9 +98,9 @@ def _choice(candidate: JsonObject, heading: Heading, numbers: Iterator[int], *, 
     return choice
 
 
-def used_in(told: JsonObject) -> Used | None:
+def used_in(answer: JsonObject) -> Used | None:
     """Tokens as we count them; None where the vendor did not say."""
-    usage = an_object(told.get("usageMetadata"))
+    usage = an_object(answer.get("usageMetadata"))
     # It leaves out what is zero.
     counts = [0 if usage.get(name) is None else usage[name] for name in COUNTS]
     if not counts[0] or not all(map(is_count, counts)):
@@ -116,10 +116,10 @@ def used_in(told: JsonObject) -> Used | None:
     )
 
 
-def _parts_of(usage: JsonObject, asked: Iterable[str], told: str = "") -> UsageParts:
-    """Images and audio, by what tells of the input and of the output."""
-    of_input = [detail for name in asked for detail in objects(usage.get(name))]
-    of_output = objects(usage.get(told))
+def _parts_of(usage: JsonObject, input_names: Iterable[str], output_name: str = "") -> UsageParts:
+    """Images and audio, by the names of the details of the input and of the output."""
+    of_input = [detail for name in input_names for detail in objects(usage.get(name))]
+    of_output = objects(usage.get(output_name))
     parts = UsageParts(
         image_input=_of_modality("IMAGE", of_input),
         audio_input=_of_modality("AUDIO", of_input),
@@ -175,29 +175,29 @@ class ContentStream:
 
     def read(self, data: bytes) -> bytes:
         try:
-            told = decode(data)
+            event = decode(data)
         except NOT_READ:
             return UNREADABLE
-        return b"".join(self._translate(an_object(told)))
+        return b"".join(self._translate(an_object(event)))
 
     def end(self) -> bytes:
         report = b"" if self._final is None else chat_answer.usage_chunk(self._heading, self._final)
         # However many choices were asked for: there are no more.
         return report + DONE if any(choice.has_finished for choice in self._choices.values()) else b""
 
-    def _translate(self, told: JsonObject) -> Iterator[bytes]:
-        if told.get("error") is not None:
-            yield _failure(an_object(told["error"]))
+    def _translate(self, event: JsonObject) -> Iterator[bytes]:
+        if event.get("error") is not None:
+            yield _failure(an_object(event["error"]))
             return
         if not self._choices:
-            self._heading = _named(self._heading, told)
-        used = used_in(told)
+            self._heading = _named(self._heading, event)
+        used = used_in(event)
         if used is not None:
             yield from self._count(used)
-        candidates = objects(told.get("candidates"))[:CHOICES_MOST]
+        candidates = objects(event.get("candidates"))[:CHOICES_MOST]
         for candidate in candidates:
             yield from self._candidate(candidate)
-        if not candidates and _is_blocked(told):
+        if not candidates and _is_blocked(event):
             yield from self._block()
         if used is not None and self._choices and all(choice.has_finished for choice in self._choices.values()):
             self._final = used
@@ -252,8 +252,8 @@ class ContentStream:
         return chunk(self._heading, delta, index=index, finish_reason=finish_reason)
 
 
-def _named(heading: Heading, told: JsonObject) -> Heading:
-    return Heading(a_text(told.get("responseId")), heading.created, heading.model)
+def _named(heading: Heading, answer: JsonObject) -> Heading:
+    return Heading(a_text(answer.get("responseId")), heading.created, heading.model)
 
 
 def _call(part: JsonObject, heading: Heading, numbers: Iterator[int]) -> JsonObject:
@@ -266,7 +266,7 @@ def _call(part: JsonObject, heading: Heading, numbers: Iterator[int]) -> JsonObj
 
 
 def _signature(part: JsonObject) -> JsonObject | None:
-    """In the form in which the vendor's own compatible endpoint tells it."""
+    """In the form in which the vendor's own compatible endpoint writes it."""
     signature = a_text(part.get("thoughtSignature"))
     return {"google": {"thought_signature": signature}} if signature else None
 
@@ -276,9 +276,9 @@ def _finish_reason(candidate: JsonObject, *, has_called: bool) -> str:
     return "tool_calls" if has_called and reason == "stop" else reason
 
 
-def _is_blocked(told: JsonObject) -> bool:
+def _is_blocked(answer: JsonObject) -> bool:
     """Whether the vendor did not take the question."""
-    return bool(a_text(an_object(told.get("promptFeedback")).get("blockReason")))
+    return bool(a_text(an_object(answer.get("promptFeedback")).get("blockReason")))
 
 
 def _failure(problem: JsonObject) -> bytes:

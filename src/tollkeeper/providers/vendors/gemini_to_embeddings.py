@@ -22,17 +22,17 @@ encode = msgspec.json.Encoder().encode
 def embedding_answer(body: bytes, model: str, *, wants_base64: bool, inputs: int, counted_tokens: int) -> bytes:
     """Raise NotAnAnswer where there are other than so many vectors."""
     try:
-        told = an_object(decode(body))
+        answer = an_object(decode(body))
     except NOT_READ:
         raise NotAnAnswer from None
-    vectors = [_vector(each.get("values")) for each in objects(told.get("embeddings"))]
+    vectors = [_vector(each.get("values")) for each in objects(answer.get("embeddings"))]
     if len(vectors) != inputs:
         raise NotAnAnswer
     data = [
         {"object": "embedding", "index": index, "embedding": _base64(vector) if wants_base64 else vector}
         for index, vector in enumerate(vectors)
     ]
-    return encode({"object": "list", "data": data, "model": model, "usage": _usage(told, counted_tokens)})
+    return encode({"object": "list", "data": data, "model": model, "usage": _usage(answer, counted_tokens)})
 
 
 def _vector(values: object) -> list[float]:
@@ -53,8 +53,8 @@ def _base64(vector: Sequence[float]) -> str:
         raise NotAnAnswer from None
 
 
-def _usage(told: JsonObject, counted_tokens: int) -> JsonObject:
-    tokens = an_object(told.get("usageMetadata")).get("promptTokenCount")
+def _usage(answer: JsonObject, counted_tokens: int) -> JsonObject:
+    tokens = an_object(answer.get("usageMetadata")).get("promptTokenCount")
     if is_count(tokens):
         return {"prompt_tokens": tokens, "total_tokens": tokens}
     return {"prompt_tokens": counted_tokens, "total_tokens": counted_tokens, "estimated": True}

@@ -17,7 +17,7 @@ from tollkeeper.providers.vendors.media_fields import fitting_media
 from tollkeeper.providers.vendors.media_request import media_request
 from tollkeeper.providers.vendors.response_words import SILENT_IN_WHOLE
 from tollkeeper.providers.vendors.responses_to_chat import ResponseStream, whole_answer
-from tollkeeper.providers.vendors.translated import OverheardStream, OverheardWhole
+from tollkeeper.providers.vendors.translated import NativeStream, NativeWhole
 
 ASK_FOR_USAGE = "include_usage"
 
@@ -46,11 +46,11 @@ class OpenAI:
     def translate(self, answer: UpstreamAnswer, order: ChatOrder | MediaOrder) -> UpstreamAnswer:
         return answer
 
-    def overhear(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
+    def read_native(self, answer: UpstreamAnswer, order: ChatOrder) -> UpstreamAnswer:
         heading = Heading("", int(time.time()), order.model)
         if order.stream:
-            return OverheardStream(answer, ResponseStream(heading))
-        return OverheardWhole(answer, lambda body: whole_answer(body, heading), SILENT_IN_WHOLE)
+            return NativeStream(answer, ResponseStream(heading))
+        return NativeWhole(answer, lambda body: whole_answer(body, heading), SILENT_IN_WHOLE)
 
     def meaning(self, status: int, body: bytes) -> int:
         return status

@@ -14,7 +14,7 @@ SEALED = frozenset({"encrypted_content"})
 # Pictures are reported and priced, but no words.
 PICTURE_ITEM = "image_generation_call"
 PICTURES = frozenset({"result", "partial_image_b64"})
-# Of events that tell of the whole response, of the end of something, or of a fault: members that are read by their own
+# Of events about the whole response, of the end of something, or of a fault: members that are read by their own
 # function, or say again what deltas have said.
 SILENT_IN: dict[str, frozenset[str]] = {
     **{
@@ -43,7 +43,7 @@ SAID_AGAIN: dict[str, str] = {
 }
 SILENT_AGAIN = {kind: frozenset({name, "name", "logprobs"}) for kind, name in SAID_AGAIN.items()}
 SILENT_IN_NONE: frozenset[str] = frozenset()
-# Of a whole response: what its items say is told, and these say again what was asked for.
+# Of a whole response: what its items say is translated, and these say again what was asked for.
 SILENT_IN_WHOLE = frozenset({"output", "usage", "instructions", "tools", "text", "reasoning", "metadata", "model"})
 
 

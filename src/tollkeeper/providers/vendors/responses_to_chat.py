@@ -2,9 +2,9 @@
 
 Rules of this file
 1. Translation never raises on what a vendor could send. A whole answer that is none is NotAnAnswer.
-2. Every delta is told, whatever it is a delta of. What comes again when an item is done is told only as far as it is
+2. Every delta is sent, whatever it is a delta of. What comes again when an item is done is sent only as far as it is
    new.
-3. Uses of the vendor's tools are counted by the items that tell of them, and told in the report.
+3. Uses of the vendor's tools are counted by the items that show them, and written into the report.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from tollkeeper.providers.vendors import chat_answer
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Choice, Heading, chunk, tool_call
 from tollkeeper.providers.vendors.response_words import SAID_AGAIN, SILENT_AGAIN, SILENT_IN, SILENT_IN_NONE, words_in
 
-# Items that tell of a use of the vendor's own tools, and the name that a price has for it.
+# Items that show a use of the vendor's own tools, and the name that a price has for it.
 USES = {
     "web_search_call": "web_search",
     "file_search_call": "file_search",
@@ -46,7 +46,7 @@ def whole_answer(body: bytes, heading: Heading) -> bytes:
     choice = Choice(finish_reason=_finish_reason(answer, items))
     for item in items:
         _note_item(choice, item)
-    told = {
+    answered = {
         "id": a_text(answer.get("id")),
         "object": "chat.completion",
         "created": heading.created,
@@ -54,7 +54,7 @@ def whole_answer(body: bytes, heading: Heading) -> bytes:
         "choices": [choice.as_json(0)],
     }
     usage = usage_in(answer, uses_in(items))
-    return encode(told if usage is None else told | {"usage": usage})
+    return encode(answered if usage is None else answered | {"usage": usage})
 
 
 def _note_item(choice: Choice, item: JsonObject) -> None:
@@ -84,7 +84,7 @@ def usage_in(answer: JsonObject, uses: Mapping[str, int]) -> JsonObject | None:
     if not is_count(asked) or not is_count(said):
         return None
     of_input, of_output = an_object(usage.get("input_tokens_details")), an_object(usage.get("output_tokens_details"))
-    told: JsonObject = {
+    report: JsonObject = {
         "prompt_tokens": asked,
         "completion_tokens": said,
         "total_tokens": asked + said,
@@ -92,17 +92,17 @@ def usage_in(answer: JsonObject, uses: Mapping[str, int]) -> JsonObject | None:
         "completion_tokens_details": {"reasoning_tokens": _count(of_output, "reasoning_tokens")},
     }
     if written := _count(of_input, "cache_write_tokens"):
-        told["prompt_tokens_details"]["cache_write_tokens"] = written
-    # The vendor's own count of what it charges for, where it tells one: not every step of a search is a use.
+        report["prompt_tokens_details"]["cache_write_tokens"] = written
+    # The vendor's own count of what it charges for, where it reports one: not every step of a search is a use.
     searches = an_object(an_object(answer.get("tool_usage")).get("web_search")).get("num_requests")
     counted = {**uses, "web_search": searches} if is_count(searches) else uses
-    if told_uses := {f"{name}_requests": times for name, times in counted.items() if times}:
-        told["server_tool_use"] = told_uses
-    return told
+    if uses_by_name := {f"{name}_requests": times for name, times in counted.items() if times}:
+        report["server_tool_use"] = uses_by_name
+    return report
 
 
-class ToldItem(msgspec.Struct):
-    """An item of which so much was told; a call of the caller's tools has a number."""
+class ItemProgress(msgspec.Struct):
+    """An item of which so much was sent; a call of the caller's tools has a number."""
 
     call: int | None = None
     is_thought: bool = False
@@ -118,7 +118,7 @@ class ResponseStream:
         # Of words, so far.
         self._characters = 0
         self._heading = heading
-        self._items: dict[str, ToldItem] = {}
+        self._items: dict[str, ItemProgress] = {}
         self._calls = 0
         self._uses: dict[str, int] = {}
         self._reads = {
@@ -134,30 +134,30 @@ class ResponseStream:
 
     def read(self, data: bytes) -> bytes:
         try:
-            told = an_object(decode(data))
+            sent = an_object(decode(data))
         except NOT_READ:
             return UNREADABLE
-        kind = a_text(told.get("type"))
+        kind = a_text(sent.get("type"))
         self.silent = SILENT_AGAIN.get(kind) or SILENT_IN.get(kind, SILENT_IN_NONE)
         read = self._reads.get(kind)
         if read is not None:
-            return read(told)
+            return read(sent)
         if kind in SAID_AGAIN:
-            return self._say_again(told, kind)
-        return self._go_on(told, kind) if isinstance(told.get("delta"), str) else b""
+            return self._say_again(sent, kind)
+        return self._go_on(sent, kind) if isinstance(sent.get("delta"), str) else b""
 
     def end(self) -> bytes:
         return b""
 
-    def _begin(self, told: JsonObject) -> bytes:
-        answer = an_object(told.get("response"))
+    def _begin(self, sent: JsonObject) -> bytes:
+        answer = an_object(sent.get("response"))
         self._heading = Heading(a_text(answer.get("id")), self._heading.created, self._heading.model)
         return chunk(self._heading, {"role": "assistant", "content": ""})
 
-    def _add(self, told: JsonObject) -> bytes:
-        item = an_object(told.get("item"))
+    def _add(self, sent: JsonObject) -> bytes:
+        item = an_object(sent.get("item"))
         kind = item.get("type")
-        known = ToldItem(is_thought=kind not in ("message", *CALLS))
+        known = ItemProgress(is_thought=kind not in ("message", *CALLS))
         if kind in CALLS:
             known.call, self._calls = self._calls, self._calls + 1
         self._keep(a_text(item.get("id")), known)
@@ -169,55 +169,55 @@ class ResponseStream:
         call = tool_call(a_text(item.get("call_id")), a_text(item.get("name")), begun)
         return chunk(self._heading, {"tool_calls": [{"index": known.call, **call}]})
 
-    def _keep(self, id_: str, item: ToldItem) -> ToldItem:
+    def _keep(self, id_: str, item: ItemProgress) -> ItemProgress:
         if len(self._items) < ITEMS_MOST:
             self._items[id_] = item
         return item
 
-    def _known(self, told: JsonObject, kind: str) -> ToldItem:
+    def _known(self, sent: JsonObject, kind: str) -> ItemProgress:
         """The item that an event is about."""
-        id_ = a_text(told.get("item_id"))
+        id_ = a_text(sent.get("item_id"))
         is_thought = not kind.startswith(("response.output_text", "response.refusal"))
-        return self._items.get(id_) or self._keep(id_, ToldItem(is_thought=is_thought))
+        return self._items.get(id_) or self._keep(id_, ItemProgress(is_thought=is_thought))
 
-    def _go_on(self, told: JsonObject, kind: str) -> bytes:
-        item, text = self._known(told, kind), a_text(told.get("delta"))
+    def _go_on(self, sent: JsonObject, kind: str) -> bytes:
+        item, text = self._known(sent, kind), a_text(sent.get("delta"))
         item.characters += len(text)
-        if logprobs := told.get("logprobs"):
+        if logprobs := sent.get("logprobs"):
             text += beyond_tokens([logprobs], len(text))
         return self._chunk(item, text)
 
-    def _say_again(self, told: JsonObject, kind: str) -> bytes:
+    def _say_again(self, sent: JsonObject, kind: str) -> bytes:
         """Only as far as it is more than was said."""
-        item = self._known(told, kind)
-        more = words_in(told.get(SAID_AGAIN[kind]))[item.characters :]
+        item = self._known(sent, kind)
+        more = words_in(sent.get(SAID_AGAIN[kind]))[item.characters :]
         item.characters += len(more)
-        if logprobs := told.get("logprobs"):
+        if logprobs := sent.get("logprobs"):
             more += beyond_tokens([logprobs], item.characters)
         return self._chunk(item, more) if more else b""
 
-    def _chunk(self, item: ToldItem, text: str) -> bytes:
+    def _chunk(self, item: ItemProgress, text: str) -> bytes:
         self._characters += len(text)
         if item.call is not None:
             return chunk(self._heading, {"tool_calls": [{"index": item.call, "function": {"arguments": text}}]})
         return chunk(self._heading, {"reasoning_content" if item.is_thought else "content": text})
 
-    def _finish_item(self, told: JsonObject) -> bytes:
-        item = an_object(told.get("item"))
+    def _finish_item(self, sent: JsonObject) -> bytes:
+        item = an_object(sent.get("item"))
         for name, times in uses_in([item]).items():
             self._uses[name] = self._uses.get(name, 0) + times
         id_ = a_text(item.get("id"))
-        known = self._items.get(id_) or self._keep(id_, ToldItem(is_thought=item.get("type") != "message"))
+        known = self._items.get(id_) or self._keep(id_, ItemProgress(is_thought=item.get("type") != "message"))
         more = words_in(item)[known.characters :]
         known.characters += len(more)
         return self._chunk(known, more) if more else b""
 
-    def _finish(self, told: JsonObject) -> bytes:
-        answer = an_object(told.get("response"))
+    def _finish(self, sent: JsonObject) -> bytes:
+        answer = an_object(sent.get("response"))
         items = objects(answer.get("output"))
         # Some name their items otherwise at the end: what was said is known by its length.
         more = "".join(map(words_in, items))[self._characters :]
-        finish = self._chunk(ToldItem(), more) if more else b""
+        finish = self._chunk(ItemProgress(), more) if more else b""
         finish += chunk(self._heading, {}, finish_reason=self._reason(answer, items))
         usage = usage_in(answer, uses_in(items) or self._uses)
         if usage is None:
@@ -236,8 +236,8 @@ class ResponseStream:
         reason = _finish_reason(answer, items)
         return "tool_calls" if reason == "stop" and self._calls else reason
 
-    def _fail(self, told: JsonObject) -> bytes:
-        problem = an_object(an_object(told.get("response")).get("error")) or told
+    def _fail(self, sent: JsonObject) -> bytes:
+        problem = an_object(an_object(sent.get("response")).get("error")) or sent
         return chat_answer.error(a_text(problem.get("message")), a_text(problem.get("code")))
 
 

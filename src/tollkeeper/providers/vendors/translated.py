@@ -37,30 +37,30 @@ class TranslatedAnswer:
 
     is_translated = True
 
-    def __init__(self, heard: UpstreamAnswer) -> None:
-        self.status = heard.status
+    def __init__(self, answer: UpstreamAnswer) -> None:
+        self.status = answer.status
         self.native: bytes | None = None
-        self.unheard_characters = 0
-        self._heard = heard
+        self.untranslated_characters = 0
+        self._answer = answer
 
     def header(self, name: str) -> str | None:
-        return self._heard.header(name)
+        return self._answer.header(name)
 
     async def close(self) -> None:
-        await self._heard.close()
+        await self._answer.close()
 
 
 class TranslatedStream(TranslatedAnswer):
-    def __init__(self, heard: UpstreamAnswer, translator: StreamTranslator) -> None:
-        super().__init__(heard)
+    def __init__(self, answer: UpstreamAnswer, translator: StreamTranslator) -> None:
+        super().__init__(answer)
         self._translator = translator
         self._splitter = EventSplitter()
         self._has_ended = False
 
     async def read(self) -> bytes:
-        while not self._has_ended and (piece := await self._heard.read()):
-            if told := self._translated(piece):
-                return told
+        while not self._has_ended and (piece := await self._answer.read()):
+            if translated := self._translated(piece):
+                return translated
         if self._has_ended:
             return b""
         self._has_ended = True
@@ -68,33 +68,33 @@ class TranslatedStream(TranslatedAnswer):
         return self._translated(b"\n\n") + self._translator.end()
 
     def _translated(self, piece: bytes) -> bytes:
-        """What comes after an event that cannot be read is heard by nobody, and costs no time."""
-        told = []
+        """What comes after an event that cannot be read is dropped, and costs no time."""
+        translated = []
         for event in self._splitter.feed(piece):
             if data := data_of(event):
-                told.append(self._translate(data))
-                if told[-1] is UNREADABLE:
+                translated.append(self._translate(data))
+                if translated[-1] is UNREADABLE:
                     self._has_ended = True
                     break
-        return b"".join(told)
+        return b"".join(translated)
 
     def _translate(self, data: bytes) -> bytes:
-        told = self._translator.read(data)
-        self.unheard_characters += characters_left_out(data, told, self._translator.silent)
-        return told
+        translated = self._translator.read(data)
+        self.untranslated_characters += characters_left_out(data, translated, self._translator.silent)
+        return translated
 
 
-class OverheardStream(TranslatedStream):
+class NativeStream(TranslatedStream):
     """The events of a vendor in whose dialect the caller asked: one at a time, with what it says in our protocol."""
 
-    def __init__(self, heard: UpstreamAnswer, translator: StreamTranslator) -> None:
-        super().__init__(heard, translator)
+    def __init__(self, answer: UpstreamAnswer, translator: StreamTranslator) -> None:
+        super().__init__(answer, translator)
         self.native = b""
         self._waiting: deque[bytes] = deque()
 
     async def read(self) -> bytes:
         while not self._waiting and not self._has_ended:
-            piece = await self._heard.read()
+            piece = await self._answer.read()
             self._has_ended = not piece
             # The end ends the last event as well.
             events = self._splitter.feed(piece or b"\n\n")
@@ -103,17 +103,17 @@ class OverheardStream(TranslatedStream):
             self.native = b""
             return b""
         self.native = self._waiting.popleft()
-        told = self._translate(self.native)
-        if told is UNREADABLE:
+        translated = self._translate(self.native)
+        if translated is UNREADABLE:
             self._has_ended = True
             self._waiting.clear()
-        return told or SAYS_NOTHING
+        return translated or SAYS_NOTHING
 
 
 class TranslatedWhole(TranslatedAnswer):
-    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
+    def __init__(self, answer: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
         """`translate` raises NotAnAnswer. `silent`: names of what says nothing, whatever stands there."""
-        super().__init__(heard)
+        super().__init__(answer)
         self._translate = translate
         self._silent = silent
         self._is_translated = False
@@ -122,24 +122,24 @@ class TranslatedWhole(TranslatedAnswer):
         if self._is_translated:
             return b""
         body = bytearray()
-        while piece := await self._heard.read():
+        while piece := await self._answer.read():
             body += piece
             if len(body) > WHOLE_BYTES_MOST:
                 raise AnswerTooLong(len(body))
         self._is_translated = True
-        told = self._translate(bytes(body))
-        self.unheard_characters = characters_left_out(bytes(body), told, self._silent)
-        return told
+        translated = self._translate(bytes(body))
+        self.untranslated_characters = characters_left_out(bytes(body), translated, self._silent)
+        return translated
 
 
-class OverheardWhole(TranslatedWhole):
+class NativeWhole(TranslatedWhole):
     """The whole answer of such a vendor."""
 
-    def __init__(self, heard: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
-        super().__init__(heard, self._overheard, silent)
+    def __init__(self, answer: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
+        super().__init__(answer, self._keep_native, silent)
         self.native = b""
         self._into_chat = translate
 
-    def _overheard(self, body: bytes) -> bytes:
+    def _keep_native(self, body: bytes) -> bytes:
         self.native = body
         return self._into_chat(body)

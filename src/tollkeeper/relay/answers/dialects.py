@@ -10,7 +10,7 @@ Rules of this file
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing, NewTelling, Telling
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, AnswerWriter, Closing, NewAnswerWriter
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import UpstreamAnswer
@@ -20,13 +20,13 @@ from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call
 
 
-class ToldAnswer(ChatAnswer):
-    """What both kinds share: a new telling for each provider account that is asked."""
+class DialectAnswer(ChatAnswer):
+    """What both kinds share: a new writer for each provider account that is asked."""
 
-    new_telling: NewTelling
+    new_writer: NewAnswerWriter
 
-    def _begin_telling(self) -> Telling:
-        return self.new_telling(
+    def _begin_writer(self) -> AnswerWriter:
+        return self.new_writer(
             AnswerHeading(
                 request_id=self._call.request.request_id.hex,
                 model=self._order.model,
@@ -41,54 +41,54 @@ class ToldAnswer(ChatAnswer):
         return Closing(usage=reported or Usage(self._bill.input_units, self.meter.output_tokens))
 
 
-class ToldStream(ToldAnswer, StreamedAnswer):
-    _telling: Telling
+class DialectStream(DialectAnswer, StreamedAnswer):
+    _writer: AnswerWriter
 
     async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
-        self._telling = self._begin_telling()
+        self._writer = self._begin_writer()
         self._bill.note_answering(is_native=upstream.native is not None)
         return await super()._take_first(upstream)
 
     def _take(self, piece: bytes) -> bytes:
-        told = super()._take(piece)
+        events = super()._take(piece)
         if self._metered is None or self._metered.native is None:
-            return told
+            return events
         failed = self._has_stopped and not self.meter.said_done
         native = self._metered.native
         if failed or not native:
             return b""
-        return self._telling.pass_event(native, None if self.meter.reported is None else self._closing_with_cost())
+        return self._writer.pass_event(native, None if self.meter.reported is None else self._closing_with_cost())
 
     def _closing_with_cost(self) -> Closing:
-        return msgspec.structs.replace(self._closing(), cost=self._bill.foretell(self.meter))
+        return msgspec.structs.replace(self._closing(), cost=self._bill.expected_charge(self.meter))
 
     def _as_sent(self, event: bytes, data: bytes) -> bytes:
         is_native = self._metered is not None and self._metered.native is not None
-        return b"" if is_native else self._telling.tell(data)
+        return b"" if is_native else self._writer.write_chunk(data)
 
     def _end_at_max_charge(self) -> bytes:
         self.ending = Ending.MAX_CHARGE
         due = self._bill.charge(self.ending, self.meter, complete=False)
-        return self._telling.end_short(Closing(usage=due.usage, cost=due.amount))
+        return self._writer.end_short(Closing(usage=due.usage, cost=due.amount))
 
     def _last_words(self) -> bytes:
-        return self._telling.end(self._closing_with_cost())
+        return self._writer.end(self._closing_with_cost())
 
 
-class ToldWhole(ToldAnswer, WholeAnswer):
+class DialectWhole(DialectAnswer, WholeAnswer):
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         self._bill.note_answering(is_native=upstream.native is not None)
         body = await super()._take_whole(upstream)
-        telling = self._begin_telling()
+        writer = self._begin_writer()
         if upstream.native is not None:
-            return telling.pass_whole(upstream.native)
-        return telling.tell_whole(body, self._closing())
+            return writer.pass_whole(upstream.native)
+        return writer.write_whole(body, self._closing())
 
 
-def told_answer(
-    new_telling: NewTelling, call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
+def dialect_answer(
+    new_writer: NewAnswerWriter, call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
 ) -> ChatAnswer:
-    made: type[ToldAnswer] = ToldStream if order.stream else ToldWhole
+    made: type[DialectAnswer] = DialectStream if order.stream else DialectWhole
     answer = made(call, order, bill, dispatch, drain_seconds)
-    answer.new_telling = new_telling
+    answer.new_writer = new_writer
     return answer

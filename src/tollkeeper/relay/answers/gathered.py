@@ -89,7 +89,7 @@ class TokenImageAnswer(GatheredAnswer[ImageOrder, TokenImageMeter]):
 def image_answer(
     call: Call, order: ImageOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
 ) -> ImageAnswer | TokenImageAnswer:
-    """By how its model is priced."""
+    """Choose the kind of answer by how the model is priced: by image, or by token."""
     answer = ImageAnswer if order.tokens_each is None else TokenImageAnswer
     return answer(call, order, bill, dispatch, drain_seconds)
 

@@ -29,7 +29,7 @@ NO_SOUND = ("application/json", "text/", "application/xml", "application/problem
 
 
 class ByteMeter:
-    """The meter of an answer whose price was known before it came: only whether anything was heard."""
+    """The meter of an answer whose price was known before it came: only whether anything came."""
 
     reported: Usage | None = None
     so_far: Usage | None = None
@@ -86,7 +86,7 @@ class PassingAnswer(Answer[OrderType, MeterType]):
             piece = await self._delivery.answer.read()
             self._passed_bytes += len(piece)
             if self._passed_bytes > PASSING_BYTES_MOST:
-                # Nobody is to blame but whoever asked for so much.
+                # No fault of the provider's: the caller asked for more than may pass.
                 raise StreamBroken
             self._watch(self.meter, piece)
         except (UpstreamFailed, NotAnAnswer):
@@ -111,7 +111,7 @@ class PassingAnswer(Answer[OrderType, MeterType]):
         first = await upstream.read()
         if not first:
             raise NotAnAnswer
-        # Of an attempt that fails here nothing was heard, and nothing counts.
+        # Of an attempt that fails here nothing was sent on, and nothing counts.
         meter = self._new_meter(self._order)
         self._watch(meter, first)
         self.meter = meter

@@ -2,10 +2,10 @@
 
 Rules of this file
 1. Of a stream, only what is between the provider and us is taken out: a report of usage that the caller did not ask
-   for, comments, and the provider's errors, which are told in our own words; and a model's other name is replaced.
+   for, comments, and the provider's errors, which are put into our own words; and a model's other name is replaced.
 2. A stream that ends without a reason to end is broken, however politely it was closed. One whose reason has come is
    complete, however rudely.
-3. What has come is delivered before what went wrong is told.
+3. What has come is delivered before the error is.
 4. A caller who leaves does not decide what is known of the answer. Where only the provider's report says what was made
    (hidden thoughts, media, text of unknown form, an answer that had come to its end), the report is waited for.
    Otherwise what was under way is counted, for half a second, and then the provider is stopped.
@@ -55,7 +55,7 @@ LOOK_CHARACTERS_LEAST = 128
 
 
 # What does not reach the caller, and does not end the answer either.
-UNHEARD = frozenset({Event.USAGE, Event.ASIDE})
+NOT_PASSED_ON = frozenset({Event.USAGE, Event.ASIDE})
 
 
 class StreamState(Enum):
@@ -81,7 +81,7 @@ class StreamedAnswer(ChatAnswer):
     # Of the provider account that was asked last.
     _splitter: EventSplitter
     _read_piece: Callable[[], Awaitable[bytes]]
-    # Whose answer the meter has read; nobody's, where what was said counts for nothing.
+    # The upstream answer that the meter has read; None where no answer is to be charged for.
     _metered: UpstreamAnswer | None = None
     _shown: Shown | None = None
     _look_at_characters = 0
@@ -111,8 +111,8 @@ class StreamedAnswer(ChatAnswer):
             self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
     def _seconds_for_report(self) -> float:
-        """How long the provider is heard on for its report; 0 where what was counted says it all."""
-        self.note_unheard()
+        """How long the provider is read on for its report; 0 where what was counted says it all."""
+        self.note_untranslated()
         if self.meter.unsure or self._bill.needs_report(self.meter):
             return self._drain_seconds
         return REPORT_SECONDS if self.meter.finished else 0.0
@@ -196,9 +196,9 @@ class StreamedAnswer(ChatAnswer):
             raise NotAnAnswer
         return passed
 
-    def note_unheard(self) -> None:
-        if self._metered is not None and self._metered.unheard_characters:
-            self.meter.note_unheard(self._metered.unheard_characters)
+    def note_untranslated(self) -> None:
+        if self._metered is not None and self._metered.untranslated_characters:
+            self.meter.note_untranslated(self._metered.untranslated_characters)
 
     def _take(self, piece: bytes) -> bytes:
         """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""
@@ -212,19 +212,19 @@ class StreamedAnswer(ChatAnswer):
             kind = self.meter.read_event(data)
             if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
                 passed.append(self._as_sent(event, data))
-            elif kind not in UNHEARD:
+            elif kind not in NOT_PASSED_ON:
                 self._state = StreamState.STOPPED
                 break
         return b"".join(passed)
 
     def _as_sent(self, event: bytes, data: bytes) -> bytes:
-        """An event that passes, as the caller hears it."""
-        told = self._with_cost(data)
-        whole = event if told is data and is_plain(event) else event_of(told)
+        """An event that passes, as the caller gets it."""
+        priced = self._with_cost(data)
+        whole = event if priced is data and is_plain(event) else event_of(priced)
         return whole if self._shown is None else self._shown(whole)
 
     def _last_words(self) -> bytes:
-        """What the caller hears after the last event of an answer that is complete."""
+        """What the caller gets after the last event of an answer that is complete."""
         return DONE
 
     def _with_cost(self, data: bytes) -> bytes:
@@ -232,7 +232,7 @@ class StreamedAnswer(ChatAnswer):
         is_report = self._order.wants_usage and self.meter.finished and self.meter.reported is not None
         if not is_report or b'"usage"' not in data:
             return data
-        return with_cost(data, self._bill.foretell(self.meter))
+        return with_cost(data, self._bill.expected_charge(self.meter))
 
     @property
     def _sure_tokens(self) -> int:
@@ -247,7 +247,7 @@ class StreamedAnswer(ChatAnswer):
         return end_as_length(mark, self.meter.unfinished, due.usage if self._order.wants_usage else None, due.amount)
 
     def _conclude(self) -> bytes:
-        """Nothing more comes: that was all if the reason to end has come, and broken off otherwise."""
+        """The provider's stream has ended: the answer is complete if its finish reason has come, else broken off."""
         if self.meter.finished:
             self.ending = Ending.COMPLETED
             return self._last_words()

@@ -56,7 +56,7 @@ class Answer(ABC, Generic[OrderType, MeterType]):
         dispatch: Dispatch,
         drain_seconds: float,
     ) -> None:
-        """`drain_seconds`: how long an answer is heard on whose caller has left."""
+        """`drain_seconds`: how long an answer is read on whose caller has left."""
         self.meter = self._new_meter(order)
         # How the provider's answer ended; None while it has not.
         self.ending: Ending | None = None
@@ -77,18 +77,18 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     @abstractmethod
     async def read(self) -> bytes:
-        """What to send to the caller next; b"" after the end. Raise what the caller must be told."""
+        """What to send to the caller next; b"" after the end. Raise the error that the caller must get."""
 
     @abstractmethod
     def client_left(self) -> None:
-        """Nobody listens any more."""
+        """The client has disconnected."""
 
     def client_stuck(self) -> None:
         """The client is connected but does not read. End the call: back-pressure would stop us from reading on."""
         self._call.end(ClientLeft(), Ending.CLIENT_LEFT)
 
-    def note_unheard(self) -> None:
-        """Nothing more will be read: count what was made and left out on its way here."""
+    def note_untranslated(self) -> None:
+        """Called when no more of the answer will be read: count the text that translation left out."""
         return
 
     async def read_unread(self) -> None:
@@ -199,7 +199,7 @@ class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
         meter = Meter(self._order.n)
         meter.is_translated = upstream.is_translated or upstream.native is not None
         meter.read_whole(body)
-        meter.note_unheard(upstream.unheard_characters)
+        meter.note_untranslated(upstream.untranslated_characters)
         self.meter = meter
 
     def _look_at_size(self, size_bytes: int) -> None:

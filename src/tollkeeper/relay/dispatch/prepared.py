@@ -57,5 +57,5 @@ def lacks_a_price(order: ChatOrder | MediaOrder) -> bool:
 def translated(answer: UpstreamAnswer, order: ChatOrder | MediaOrder, prepared: PreparedRequest) -> UpstreamAnswer:
     """A good answer, as our protocol has it."""
     if prepared.is_native and isinstance(order, ChatOrder):
-        return prepared.vendor.overhear(answer, order)
+        return prepared.vendor.read_native(answer, order)
     return prepared.vendor.translate(answer, order)

@@ -24,27 +24,27 @@ Shown = Callable[[bytes], bytes]
 class RenamedAnswer:
     """An `UpstreamAnswer` around another, with the name that its model has here."""
 
-    def __init__(self, heard: UpstreamAnswer, model: str) -> None:
-        self.status = heard.status
-        self.is_translated = heard.is_translated
+    def __init__(self, answer: UpstreamAnswer, model: str) -> None:
+        self.status = answer.status
+        self.is_translated = answer.is_translated
         # Nothing is left out of it.
-        self.unheard_characters = heard.unheard_characters
-        self._heard = heard
+        self.untranslated_characters = answer.untranslated_characters
+        self._answer = answer
         self._name = msgspec.json.encode(model)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else is known of an answer is known of this one."""
-        return getattr(self._heard, name)
+        return getattr(self._answer, name)
 
     def header(self, name: str) -> str | None:
-        return self._heard.header(name)
+        return self._answer.header(name)
 
     async def read(self) -> bytes:
-        """As it came: a name may stand in two pieces."""
-        return await self._heard.read()
+        """The next piece, unchanged: a name may stand in two pieces."""
+        return await self._answer.read()
 
     async def close(self) -> None:
-        await self._heard.close()
+        await self._answer.close()
 
     def shown(self, text: bytes) -> bytes:
         """A whole answer, or one event of it, as callers see it."""

@@ -12,9 +12,9 @@ from tollkeeper.app import VENDORS
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.native import Spoken
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
+from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter
 from tollkeeper.core.dialects.messages.order import read_messages
-from tollkeeper.core.dialects.messages.telling import MessagesTelling
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing
 from tollkeeper.core.money.prices import Usage
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -25,8 +25,8 @@ def cases(kind: str) -> list[Path]:
     return sorted((GOLDEN / kind).iterdir())
 
 
-def a_telling() -> MessagesTelling:
-    return MessagesTelling(AnswerHeading(request_id="0123", model="our-model", input_tokens=100, asked_to_think=True))
+def a_writer() -> MessagesWriter:
+    return MessagesWriter(AnswerHeading(request_id="0123", model="our-model", input_tokens=100, asked_to_think=True))
 
 
 def data_in(stream: bytes) -> list[bytes]:
@@ -46,27 +46,27 @@ def test_an_order_becomes_chat_and_goes_to_who_speaks_it_as_it_came(case: Path) 
 def test_a_whole_chat_answer_is_told_as_a_message(case: Path) -> None:
     heard, meter = (case / "heard.json").read_bytes(), Meter()
     meter.read_whole(heard)
-    told = a_telling().tell_whole(heard, Closing(usage=meter.reported or COUNTED))
+    told = a_writer().write_whole(heard, Closing(usage=meter.reported or COUNTED))
     assert json.loads(told) == json.loads((case / "told.json").read_text())
 
 
 @pytest.mark.parametrize("case", cases("streams"), ids=lambda case: case.name)
 def test_a_chat_stream_is_told_as_events(case: Path) -> None:
-    telling, meter, told = a_telling(), Meter(), b""
+    writer, meter, told = a_writer(), Meter(), b""
     for data in data_in((case / "heard.sse").read_bytes()):
         meter.read_event(data)
         if data != b"[DONE]":
-            told += telling.tell(data)
-    told += telling.end(Closing(usage=meter.reported or COUNTED))
+            told += writer.write_chunk(data)
+    told += writer.end(Closing(usage=meter.reported or COUNTED))
     assert meter.finished
     assert events(told) == events((case / "told.sse").read_bytes())
 
 
 @pytest.mark.parametrize("case", cases("passed"), ids=lambda case: case.name)
 def test_a_providers_own_stream_passes_but_for_the_models_name(case: Path) -> None:
-    telling = a_telling()
+    writer = a_writer()
     heard = data_in((case / "heard.sse").read_bytes())
-    passed = b"".join(telling.pass_event(data, None) for data in heard) + telling.end(Closing(usage=COUNTED))
+    passed = b"".join(writer.pass_event(data, None) for data in heard) + writer.end(Closing(usage=COUNTED))
     assert [renamed(data) for data in heard] == [json.loads(data) for data in data_in(passed)]
     # But for the first, to the byte.
     assert data_in(passed)[1 : len(heard)] == heard[1:]

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from tollkeeper.core.calls.chat import ChatOrder
 from tollkeeper.core.calls.json_fields import encode
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.dialects.answer_writer import Closing
 from tollkeeper.core.dialects.responses.answer import ResponseLabel, whole_response
 from tollkeeper.core.dialects.responses.events import ResponseEvents
 from tollkeeper.core.dialects.responses.order import NativeResponses, read_responses
-from tollkeeper.core.dialects.telling import Closing
 from tollkeeper.core.money.prices import Usage
 
 GOLDEN = Path(__file__).parent / "golden"

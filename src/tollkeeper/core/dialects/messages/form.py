@@ -103,7 +103,7 @@ class ToolResultBlock(KnownBlock, tag="tool_result", kw_only=True):
 
 
 class ProviderToolUse(KnownBlock, tag="server_tool_use", kw_only=True):
-    """The model's call of a tool that its provider runs, and what that gave, as the provider told them."""
+    """The model's call of a tool that its provider runs, and what that gave, as the provider sent them."""
 
     id: str
     name: str

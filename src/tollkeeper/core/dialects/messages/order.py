@@ -3,7 +3,7 @@
 Rules of this file
 1. What is counted and held for is the chat translation. What stands beside it in the caller's own words (thoughts,
    results of the provider's tools) is held for by its size: only a provider that speaks the dialect is sent it.
-2. Thoughts pass as they came. Those without a signature are of another vendor's model, and were told to the caller by
+2. Thoughts pass as they came. Those without a signature are of another vendor's model, and were sent to the caller by
    us: no provider of this dialect would take them, so they are left out.
 3. Tools pass as they came, for the vendor's cache begins with them.
 """

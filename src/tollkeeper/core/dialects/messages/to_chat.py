@@ -170,12 +170,12 @@ def _tool(tool: OfferedTool) -> JsonPart:
 
 
 def _tool_choice(choice: ChosenTool) -> JsonPart:
-    told: JsonPart = {"tool_choice": TOOL_CHOICES.get(choice.type)}
+    chosen: JsonPart = {"tool_choice": TOOL_CHOICES.get(choice.type)}
     if choice.type == "tool":
-        told["tool_choice"] = {"type": "function", "function": {"name": choice.name or ""}}
+        chosen["tool_choice"] = {"type": "function", "function": {"name": choice.name or ""}}
     if choice.disable_parallel_tool_use:
-        told["parallel_tool_calls"] = False
-    return told
+        chosen["parallel_tool_calls"] = False
+    return chosen
 
 
 def _response_format(asked: MessagesFields) -> JsonPart | None:

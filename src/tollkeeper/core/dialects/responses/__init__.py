@@ -1,1 +1,1 @@
-"""The Responses API, as callers speak it: orders read into chat, and chat told as responses."""
+"""The Responses API, as callers speak it: orders read into chat, and chat written as responses."""

@@ -1,9 +1,9 @@
-"""A chat answer that came whole, told as a response: its object, its items, its usage.
+"""A chat answer that came whole, translated into a response: its object, its items, its usage.
 
 Rules of this file
 1. What a response says of its own order is what came, as far as it is short: long instructions and tools are not kept
    in memory for the sake of an echo.
-2. Thoughts that a chat provider shows are told as the summary of a reasoning item. They cannot be sealed, so nothing is
+2. Thoughts that a chat provider shows become the summary of a reasoning item. They cannot be sealed, so nothing is
    lost when the item does not come back.
 """
 
@@ -19,7 +19,7 @@ from tollkeeper.core.money.prices import Usage
 
 ToolNames = Mapping[str, CalledTool]
 
-# Of each parameter, so much is kept to be told again.
+# Of each parameter, so much is kept to be sent back.
 ECHO_BYTES_MOST = 16 * 1024
 # What a response says of its order, and what that is where the order did not say.
 ECHOED: Mapping[str, object] = {
@@ -141,9 +141,9 @@ def custom_input(arguments: str) -> str:
     return given[INPUT] if isinstance(given, dict) and isinstance(given.get(INPUT), str) else arguments
 
 
-def usage_of(told: object) -> JsonObject | None:
+def usage_of(reported: object) -> JsonObject | None:
     """A report of chat's, in this protocol's words."""
-    usage = an_object(told)
+    usage = an_object(reported)
     asked, said = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if asked is None or said is None:
         return None
@@ -153,7 +153,7 @@ def usage_of(told: object) -> JsonObject | None:
     return _usage(asked, said, cached, written, thoughts)
 
 
-def usage_told(usage: Usage) -> JsonObject:
+def usage_in_responses(usage: Usage) -> JsonObject:
     """Usage as we know it ourselves."""
     return _usage(usage.input_units, usage.output_units, usage.cached_units)
 
@@ -169,7 +169,7 @@ def _usage(asked: int, said: int, cached: int, written: int = 0, thoughts: int =
 
 
 def whole_response(body: bytes, label: ResponseLabel, tools: ToolNames, usage: Usage) -> bytes:
-    """`usage` is told where the answer has no report. Raise NotAnAnswer."""
+    """`usage` is written where the answer has no report. Raise NotAnAnswer."""
     try:
         answer = an_object(decode(body))
     except NOT_READ:
@@ -182,7 +182,9 @@ def whole_response(body: bytes, label: ResponseLabel, tools: ToolNames, usage: U
     finish_reason = a_text(choice.get("finish_reason"))
     status = "incomplete" if finish_reason in INCOMPLETE else "completed"
     output = _items(an_object(choice.get("message")), label, status, tools)
-    return encode(ended_response(label, finish_reason, output, usage_of(answer.get("usage")) or usage_told(usage)))
+    return encode(
+        ended_response(label, finish_reason, output, usage_of(answer.get("usage")) or usage_in_responses(usage))
+    )
 
 
 def _items(message: JsonObject, label: ResponseLabel, status: str, tools: ToolNames) -> list[JsonObject]:

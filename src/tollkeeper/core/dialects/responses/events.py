@@ -1,10 +1,10 @@
-"""A chat stream told as the events of a response.
+"""A chat stream translated into the events of a response.
 
 Rules of this file
-1. Every event has the next number. What one item says is told in order: it is added, its parts grow, it is done.
-2. An item is done when something else begins; calls of tools are done at the end, for chat may tell several at once.
+1. Every event has the next number. What one item says is sent in order: it is added, its parts grow, it is done.
+2. An item is done when something else begins; calls of tools are done at the end, for chat may send several at once.
 3. The last event has all that was said, so that much is kept; of an answer that is longer than any model's, the rest
-   is told as it comes and not again.
+   is sent as it comes and not again.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ import msgspec
 
 from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, a_text, an_object, decode
 from tollkeeper.core.calls.stream_end import cost_in_usage
+from tollkeeper.core.dialects.answer_writer import Closing
 from tollkeeper.core.dialects.responses.answer import (
     INCOMPLETE,
     ResponseEcho,
@@ -31,25 +32,24 @@ from tollkeeper.core.dialects.responses.answer import (
     text_part,
     thoughts_in,
     tool_called,
+    usage_in_responses,
     usage_of,
-    usage_told,
 )
 from tollkeeper.core.dialects.responses.tools import CalledTool
-from tollkeeper.core.dialects.telling import Closing
 
 KEPT_CHARACTERS_MOST = 8 * 1024 * 1024
-# Calls of one answer; those beyond are told by nobody.
+# Calls of one answer; those beyond are left out.
 CALLS_MOST = 256
 
 
 class SpokenPart(msgspec.Struct):
-    """A part of a message, or a summary of thoughts, that is being told: its kind and its pieces."""
+    """A part of a message, or a summary of thoughts, that is being sent: its kind and its pieces."""
 
     kind: str
     pieces: list[str] = []
 
 
-class ToldCall(msgspec.Struct):
+class OpenCall(msgspec.Struct):
     id: str
     index: int
     call_id: str
@@ -66,11 +66,11 @@ class ResponseEvents:
         self._number = 0
         self._has_begun = False
         self._output: list[JsonObject | None] = []
-        # The item that is being told, where it is no call: its parts, of which the last is being told.
+        # The item that is being sent, where it is no call: its parts, of which the last is being sent.
         self._item_index: int | None = None
         self._item_id = ""
         self._parts: list[SpokenPart] = []
-        self._calls: dict[int, ToldCall] = {}
+        self._calls: dict[int, OpenCall] = {}
         self._finish_reason = ""
         self._usage: JsonObject | None = None
         self._kept_characters = 0
@@ -81,7 +81,7 @@ class ResponseEvents:
             chunk = an_object(decode(data))
         except NOT_READ:
             return b""
-        told = [] if self._has_begun else self._begin(chunk)
+        events = [] if self._has_begun else self._begin(chunk)
         self._usage = usage_of(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
         choice = an_object(choices[0]) if isinstance(choices, list) and choices else {}
@@ -92,29 +92,29 @@ class ResponseEvents:
             ("refusal", a_text(delta.get("refusal"))),
         ):
             if text:
-                told += self._say(kind, text)
+                events += self._say(kind, text)
         for call in calls_in(delta):
-            told += self._call(call)
+            events += self._call(call)
         self._finish_reason = a_text(choice.get("finish_reason")) or self._finish_reason
-        return b"".join(told)
+        return b"".join(events)
 
     def end(self, closing: Closing) -> bytes:
-        """What is left to say of an answer that has come to its end. Its usage is told where no report has come."""
-        told = [] if self._has_begun else self._begin({})
-        told += self._close_item() + self._close_calls()
+        """What is left to say of an answer that has come to its end. Where no report has come, it has our own usage."""
+        events = [] if self._has_begun else self._begin({})
+        events += self._close_item() + self._close_calls()
         if not self._output:
             # A model that said nothing has still answered.
-            told += self._open_message() + self._open_part("output_text") + self._close_item()
-        usage = (self._usage or usage_told(closing.usage)) | cost_in_usage(closing.cost)
-        final = ended_response(self._label, self._finish_reason, self._told_items(), usage)
-        return b"".join([*told, self._event(f"response.{final['status']}", response=final)])
+            events += self._open_message() + self._open_part("output_text") + self._close_item()
+        usage = (self._usage or usage_in_responses(closing.usage)) | cost_in_usage(closing.cost)
+        final = ended_response(self._label, self._finish_reason, self._items_so_far(), usage)
+        return b"".join([*events, self._event(f"response.{final['status']}", response=final)])
 
     def fail(self, code: str, message: str) -> bytes:
-        """What is told instead of the rest."""
+        """The event that ends the stream instead of the rest."""
         if not self._has_begun:
             return self._event("error", code=code, message=message, param=None)
         problem = {"code": code, "message": message}
-        failed = response(self._label, "failed", self._told_items(), self._usage, error=problem)
+        failed = response(self._label, "failed", self._items_so_far(), self._usage, error=problem)
         return self._event("response.failed", response=failed)
 
     def _begin(self, chunk: JsonObject) -> list[bytes]:
@@ -125,18 +125,18 @@ class ResponseEvents:
         return [self._event(f"response.{kind}", response=fresh) for kind in ("created", "in_progress")]
 
     def _say(self, kind: str, text: str) -> list[bytes]:
-        told: list[bytes] = []
+        events: list[bytes] = []
         is_thought = kind == "summary_text"
         if self._item_index is not None and is_thought != (self._parts[0].kind == "summary_text"):
-            told += self._close_item()
+            events += self._close_item()
         if self._item_index is None:
-            told += self._open_reasoning() if is_thought else self._open_message()
+            events += self._open_reasoning() if is_thought else self._open_message()
         if not self._parts or self._parts[-1].kind != kind:
-            told += self._close_part() + self._open_part(kind)
+            events += self._close_part() + self._open_part(kind)
         self._keep(self._parts[-1].pieces, text)
         name = {"summary_text": "reasoning_summary_text", "output_text": "output_text", "refusal": "refusal"}[kind]
         more: JsonObject = {"logprobs": []} if kind == "output_text" else {}
-        return [*told, self._in_part(f"response.{name}.delta", delta=text, **more)]
+        return [*events, self._in_part(f"response.{name}.delta", delta=text, **more)]
 
     def _open_reasoning(self) -> list[bytes]:
         return self._add("rs", reasoning_item)
@@ -173,12 +173,12 @@ class ResponseEvents:
     def _close_item(self) -> list[bytes]:
         if self._item_index is None:
             return []
-        told = self._close_part()
+        events = self._close_part()
         item = self._finished_item()
         self._output[self._item_index] = item
-        told.append(self._event("response.output_item.done", output_index=self._item_index, item=item))
+        events.append(self._event("response.output_item.done", output_index=self._item_index, item=item))
         self._item_index = None
-        return told
+        return events
 
     def _finished_item(self) -> JsonObject:
         if self._parts and self._parts[0].kind == "summary_text":
@@ -189,50 +189,52 @@ class ResponseEvents:
         index = call.get("index")
         place = index if isinstance(index, int) else 0
         function = an_object(call.get("function"))
-        told: list[bytes] = []
+        events: list[bytes] = []
         known = self._calls.get(place)
         if known is None:
             if len(self._calls) >= CALLS_MOST:
                 return []
-            told, known = self._open_call(place, a_text(call.get("id")), a_text(function.get("name")))
+            events, known = self._open_call(place, a_text(call.get("id")), a_text(function.get("name")))
         text = a_text(function.get("arguments"))
         if not text:
-            return told
+            return events
         self._keep(known.pieces, text)
-        # What a custom tool is given stands inside of JSON, and is told when that is whole.
-        return told if known.tool.is_custom else [*told, self._of_call("function_call_arguments", known, delta=text)]
+        # What a custom tool is given stands inside of JSON, and is sent when that is whole.
+        return (
+            events if known.tool.is_custom else [*events, self._of_call("function_call_arguments", known, delta=text)]
+        )
 
-    def _open_call(self, place: int, call_id: str, name: str) -> tuple[list[bytes], ToldCall]:
-        told = self._close_item()
+    def _open_call(self, place: int, call_id: str, name: str) -> tuple[list[bytes], OpenCall]:
+        events = self._close_item()
         tool, index = tool_called(name, self._tools), len(self._output)
         self._output.append(None)
-        call = ToldCall(self._label.item_id(id_start(tool), index), index, call_id, tool)
+        call = OpenCall(self._label.item_id(id_start(tool), index), index, call_id, tool)
         self._calls[place] = call
         item = call_item(call.id, "in_progress", call_id, tool, "")
-        return [*told, self._event("response.output_item.added", output_index=index, item=item)], call
+        return [*events, self._event("response.output_item.added", output_index=index, item=item)], call
 
     def _close_calls(self) -> list[bytes]:
-        told = []
+        events = []
         for call in self._calls.values():
             arguments = "".join(call.pieces)
             if call.tool.is_custom:
                 given = custom_input(arguments)
-                told.append(self._of_call("custom_tool_call_input", call, delta=given))
-                told.append(self._of_call("custom_tool_call_input", call, input=given))
+                events.append(self._of_call("custom_tool_call_input", call, delta=given))
+                events.append(self._of_call("custom_tool_call_input", call, input=given))
             else:
-                told.append(self._of_call("function_call_arguments", call, arguments=arguments))
+                events.append(self._of_call("function_call_arguments", call, arguments=arguments))
             item = call_item(call.id, self._status, call.call_id, call.tool, arguments)
             self._output[call.index] = item
-            told.append(self._event("response.output_item.done", output_index=call.index, item=item))
+            events.append(self._event("response.output_item.done", output_index=call.index, item=item))
         self._calls = {}
-        return told
+        return events
 
     @property
     def _status(self) -> str:
         """The status of an item that is done. An answer that was cut short says so in its last item."""
         return "incomplete" if self._finish_reason in INCOMPLETE else "completed"
 
-    def _told_items(self) -> list[JsonObject]:
+    def _items_so_far(self) -> list[JsonObject]:
         return [item for item in self._output if item is not None]
 
     def _keep(self, pieces: list[str], text: str) -> None:
@@ -240,7 +242,7 @@ class ResponseEvents:
             self._kept_characters += len(text)
             pieces.append(text)
 
-    def _of_call(self, name: str, call: ToldCall, **members: object) -> bytes:
+    def _of_call(self, name: str, call: OpenCall, **members: object) -> bytes:
         kind = "delta" if "delta" in members else "done"
         return self._event(f"response.{name}.{kind}", item_id=call.id, output_index=call.index, **members)
 

@@ -6,7 +6,7 @@ Rules of this file
 2. Chat's results are texts: pictures and files of a result follow as a message of the user's.
 3. Thoughts are the model's own and sealed by its vendor: they pass to an account that speaks this protocol, and are
    left out for others. So is what a vendor's tool has done. Thoughts that nobody has sealed are another vendor's, and
-   were told to the caller by us: they pass to nobody, for a provider that stores nothing does not know them.
+   were sent to the caller by us: they pass to nobody, for a provider that stores nothing does not know them.
 4. Nothing refers to what a provider has stored.
 """
 
@@ -50,7 +50,7 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "develope
 TEXTS = frozenset({"input_text", "output_text", "text", "summary_text"})
 # What a vendor's tool has done: its own account of it passes natively, and chat does without.
 DONE_THERE = frozenset({"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "mcp_list_tools"})
-# What only the vendor's own protocol can tell.
+# What only the vendor's own protocol can say.
 ONLY_NATIVE = frozenset(
     {
         *("local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call"),
@@ -178,11 +178,11 @@ class InputReader:
 
 def parts_of(parts: Sequence[Raw], place: str) -> str | list[JsonObject]:
     """The content of a message: a text where it has one part that is text."""
-    told = [_part(raw, f"{place}[{at}]") for at, raw in enumerate(parts)]
-    if len(told) == 1 and told[0]["type"] == "text":
-        text: str = told[0]["text"]
+    content = [_part(raw, f"{place}[{at}]") for at, raw in enumerate(parts)]
+    if len(content) == 1 and content[0]["type"] == "text":
+        text: str = content[0]["text"]
         return text
-    return told
+    return content
 
 
 def _part(raw: Raw, place: str) -> JsonObject:
@@ -198,15 +198,15 @@ def _medium(part: InputPart, raw: Raw, place: str) -> JsonObject:
     if part.type == "input_image":
         image = decode_at(decode_image, raw, place, WANTED_OF_CONTENT)
         _check(CheckedPart("image_url", image_url=CheckedImageUrl(image.image_url)), f"{place}.image_url")
-        told: JsonObject = {"url": image.image_url}
-        return {"type": "image_url", "image_url": told | ({"detail": image.detail} if image.detail else {})}
+        fields: JsonObject = {"url": image.image_url}
+        return {"type": "image_url", "image_url": fields | ({"detail": image.detail} if image.detail else {})}
     if part.type == "input_file":
         file = decode_at(decode_file, raw, place, WANTED_OF_FILES)
         if file.file_data == NOTHING:
             raise InvalidParameter(f"{place}.file_data", WANTED_OF_FILES)
         _check(CheckedPart("file", file=CheckedFile(file.file_data)), f"{place}.file_data")
-        told = {"file_data": file.file_data}
-        return {"type": "file", "file": told | ({"filename": file.filename} if file.filename else {})}
+        fields = {"file_data": file.file_data}
+        return {"type": "file", "file": fields | ({"filename": file.filename} if file.filename else {})}
     if part.type == "input_audio":
         sound = decode_at(decode_sound, raw, place, WANTED_OF_CONTENT).input_audio
         _check(CheckedPart("input_audio", input_audio=sound), f"{place}.input_audio.data")
@@ -226,9 +226,9 @@ def _result(output: Raw, place: str) -> tuple[str, list[JsonObject]]:
     if bytes(output)[:1] != b"[":
         return decode_at(decode_text, output, place, "must be a text, or an array of parts"), []
     each = decode_at(msgspec.json.Decoder(list[Raw]).decode, output, place, WANTED_OF_CONTENT)
-    told = [_part(raw, f"{place}[{at}]") for at, raw in enumerate(each)]
-    texts = [part["text"] for part in told if part["type"] == "text"]
-    media = [part for part in told if part["type"] not in {"text", "refusal"}]
+    content = [_part(raw, f"{place}[{at}]") for at, raw in enumerate(each)]
+    texts = [part["text"] for part in content if part["type"] == "text"]
+    media = [part for part in content if part["type"] not in {"text", "refusal"}]
     return "\n".join(texts) or (SEE_BELOW if media else ""), media
 
 

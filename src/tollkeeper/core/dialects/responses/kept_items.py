@@ -2,7 +2,7 @@
 
 Rules of this file
 1. Nothing is kept but where a stream may be ended early: its last event repeats what was said.
-2. What is done is repeated as it came. What is open is closed as incomplete, with as much of it as was told.
+2. What is done is repeated as it came. What is open is closed as incomplete, with as much of it as was sent.
 3. It never raises on what a provider could send, and keeps no more than any model says.
 """
 
@@ -24,7 +24,7 @@ class KeptItems:
         # By their place in the output.
         self._done: dict[int, JsonObject] = {}
         self._open: dict[int, JsonObject] = {}
-        # What was told of those that are open, by the place of the item and of the part in it.
+        # What was sent of those that are open, by the place of the item and of the part in it.
         self._pieces: dict[tuple[int, int], list[str]] = {}
         self._kept_characters = 0
 
@@ -32,33 +32,33 @@ class KeptItems:
         if kind not in KEPT or self._kept_characters + len(data) > KEPT_CHARACTERS_MOST:
             return
         try:
-            told = an_object(decode(data))
+            event = an_object(decode(data))
         except NOT_READ:
             return
-        place = told.get("output_index")
+        place = event.get("output_index")
         if not isinstance(place, int) or len(self._done) + len(self._open) >= ITEMS_MOST:
             return
         self._kept_characters += len(data)
         if kind == ADDED:
-            self._open[place] = an_object(told.get("item"))
+            self._open[place] = an_object(event.get("item"))
         elif kind == DONE:
             self._open.pop(place, None)
-            self._done[place] = an_object(told.get("item"))
+            self._done[place] = an_object(event.get("item"))
         else:
-            part = told.get("content_index")
+            part = event.get("content_index")
             pieces = self._pieces.setdefault((place, part if isinstance(part, int) else 0), [])
-            pieces.append(a_text(told.get("delta")))
+            pieces.append(a_text(event.get("delta")))
 
     def close(self, number: int) -> tuple[list[bytes], list[JsonObject]]:
         """Events that end what is open, from `number` on; and all of the output."""
-        told: list[bytes] = []
+        events: list[bytes] = []
         for place, item in sorted(self._open.items()):
             ended = self._ended(place, item)
             for kind, members in self._endings(place, ended):
-                told.append(event_of(kind, number + len(told), output_index=place, **members))
+                events.append(event_of(kind, number + len(events), output_index=place, **members))
             self._done[place] = ended
         self._open = {}
-        return told, [item for _, item in sorted(self._done.items())]
+        return events, [item for _, item in sorted(self._done.items())]
 
     def _ended(self, place: int, item: JsonObject) -> JsonObject:
         said = {part: "".join(pieces) for (at, part), pieces in sorted(self._pieces.items()) if at == place}

@@ -130,14 +130,14 @@ def _chat_fields(
 def _text(text: TextConfig | None) -> dict[str, Any]:
     if text is None:
         return {}
-    told: dict[str, Any] = {} if text.verbosity is None else {"verbosity": text.verbosity}
+    fields: dict[str, Any] = {} if text.verbosity is None else {"verbosity": text.verbosity}
     form = text.format
     if form is None or form.type == "text":
-        return told
+        return fields
     if form.type != "json_schema":
-        return told | {"response_format": {"type": form.type}}
+        return fields | {"response_format": {"type": form.type}}
     members = {"name": form.name, "description": form.description, "schema": form.schema}
     schema: dict[str, Any] = {name: value for name, value in members.items() if value != NOTHING}
     if form.strict is not None:
         schema["strict"] = form.strict
-    return told | {"response_format": {"type": "json_schema", "json_schema": schema}}
+    return fields | {"response_format": {"type": "json_schema", "json_schema": schema}}

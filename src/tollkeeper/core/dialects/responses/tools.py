@@ -4,7 +4,7 @@ Rules of this file
 1. A tool that the caller runs passes. One that the provider runs (`VENDORS`) costs beside its tokens: it passes where
    the model's price says what a use costs, and is left out where it does not, unless the order cannot do without it.
 2. Chat has one flat list of functions. A tool in a namespace is a function with both names; a custom tool is a function
-   of one text, its grammar told in its description, for few chat providers know grammars.
+   of one text, its grammar written into its description, for few chat providers know grammars.
 3. What a provider keeps for us (files, containers) is no caller's to name.
 """
 
@@ -155,9 +155,9 @@ def _check_shell(tool: ResponseTool, place: str) -> None:
         raise UnsupportedParameter(f"{place}.environment", NOT_RUN_THERE)
 
 
-def check_own(told: object, place: str) -> None:
+def check_own(given: object, place: str) -> None:
     """Nothing in it names what the provider keeps, nor what costs more than a use of the tool."""
-    waiting = [told]
+    waiting = [given]
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):
@@ -204,10 +204,10 @@ def _function(tool: ResponseTool, name: str) -> JsonObject:
 
 
 def _grammar(form: Raw) -> str:
-    told = decode_anything(form)
-    if not isinstance(told, dict) or not isinstance(told.get("definition"), str):
+    grammar = decode_anything(form)
+    if not isinstance(grammar, dict) or not isinstance(grammar.get("definition"), str):
         return ""
-    return f"\n\nThe input must follow this {told.get('syntax') or ''} grammar:\n{told['definition']}"
+    return f"\n\nThe input must follow this {grammar.get('syntax') or ''} grammar:\n{grammar['definition']}"
 
 
 def _choose(box: ToolBox, choice: object) -> None:
@@ -229,7 +229,7 @@ def _choose(box: ToolBox, choice: object) -> None:
 
 
 def _allow(box: ToolBox, choice: Mapping[str, Any]) -> None:
-    """Leave only the tools that the choice allows: chat is told no others."""
+    """Leave only the tools that the choice allows: no others are sent to chat."""
     listed = choice.get("tools")
     if not isinstance(listed, list):
         raise InvalidParameter("tool_choice.tools", "must be an array of tools")

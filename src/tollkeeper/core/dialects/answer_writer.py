@@ -1,12 +1,12 @@
-"""How an answer is told to a caller who asked in a dialect of their own.
+"""How an answer is written for a caller who asked in a dialect of their own (the trade says response encoder).
 
-Chat is the pivot: the meter and the bill read chat, whoever answers and whoever asked. One `Telling` tells one answer
-of one provider account: by its `pass_…` methods where that account speaks the dialect, by the others where what it
-said was made into chat first.
+Chat is the pivot: the meter and the bill read chat, whoever answers and whoever asked. One `AnswerWriter` writes one
+answer of one provider account: by its `pass_…` methods where that account speaks the dialect, by the others where
+what it said was made into chat first.
 
 Rules of this file
-1. A telling never raises on what a provider could send: what it does not know, it leaves out.
-2. Tellings are pure: what they need is given when they are made (`AnswerHeading`), or at the end (`Closing`).
+1. A writer never raises on what a provider could send: what it does not know, it leaves out.
+2. Writers are pure: what they need is given when they are made (`AnswerHeading`), or at the end (`Closing`).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tollkeeper.core.money.prices import Usage
 
 
 class AnswerHeading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a telling knows before the first event."""
+    """What a writer knows before the first event."""
 
     # In plain letters and digits: for ids of answers that we have translated.
     request_id: str
@@ -38,15 +38,15 @@ class Closing(msgspec.Struct, frozen=True, kw_only=True):
 
     # As reported by the provider, or as counted where it did not report.
     usage: Usage
-    # What the call costs, where it is told in the answer.
+    # What the call costs, where the answer says so.
     cost: Quota | None = None
 
 
-class Telling(Protocol):
+class AnswerWriter(Protocol):
     """One answer in a caller's dialect."""
 
-    def tell(self, data: bytes) -> bytes:
-        """The next chunk of a streamed chat answer, its report of usage included: events of the dialect."""
+    def write_chunk(self, data: bytes) -> bytes:
+        """Translate the next chunk of a chat stream, its report of usage included, into events of the dialect."""
         ...
 
     def pass_event(self, data: bytes, closing: Closing | None) -> bytes:
@@ -62,8 +62,8 @@ class Telling(Protocol):
         """The stream ends here, before it is complete: as one that has reached its length."""
         ...
 
-    def tell_whole(self, body: bytes, closing: Closing) -> bytes:
-        """A whole chat answer."""
+    def write_whole(self, body: bytes, closing: Closing) -> bytes:
+        """Translate a whole chat answer."""
         ...
 
     def pass_whole(self, body: bytes) -> bytes:
@@ -71,4 +71,4 @@ class Telling(Protocol):
         ...
 
 
-NewTelling = Callable[[AnswerHeading], Telling]
+NewAnswerWriter = Callable[[AnswerHeading], AnswerWriter]

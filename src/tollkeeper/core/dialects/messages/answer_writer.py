@@ -1,7 +1,7 @@
-"""Answers to Messages orders: chat told as Anthropic's message, whole or as events; or its own, passed on.
+"""Answers to Messages orders: chat translated into Anthropic's message, whole or as events; or its own, passed on.
 
 Rules of this file
-1. What a model thought is told to callers who asked for thoughts, with an empty signature: there is none.
+1. What a model thought is shown to callers who asked for thoughts, with an empty signature: there is none.
 2. Blocks of text and thoughts follow each other. Calls of tools stay open to the end, for their arguments may come by
    turns.
 3. The vendor counts cached and written input beside the input; ours is part of it.
@@ -18,7 +18,7 @@ from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, a_text, an_objec
 from tollkeeper.core.calls.meter import CALLS_MOST
 from tollkeeper.core.calls.sse import event
 from tollkeeper.core.calls.stream_end import cost_in_usage, with_cost
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
 from tollkeeper.core.money.parts import NO_PARTS
 from tollkeeper.core.money.prices import Usage
 
@@ -38,8 +38,8 @@ class _EventKind(msgspec.Struct):
 decode_kind = msgspec.json.Decoder(_EventKind).decode
 
 
-class MessagesTelling:
-    """The `Telling` of Messages."""
+class MessagesWriter:
+    """The `AnswerWriter` of Messages."""
 
     def __init__(self, heading: AnswerHeading) -> None:
         self._heading = heading
@@ -77,34 +77,34 @@ class MessagesTelling:
     def pass_whole(self, body: bytes) -> bytes:
         return self._renamed(body)
 
-    def tell(self, data: bytes) -> bytes:
+    def write_chunk(self, data: bytes) -> bytes:
         try:
             chunk = an_object(decode(data))
         except NOT_READ:
             return b""
-        told = [] if self._has_begun else [self._beginning()]
+        events = [] if self._has_begun else [self._beginning()]
         self._has_begun = True
         for choice in objects(chunk.get("choices"))[:1]:
             self._finish_reason = a_text(choice.get("finish_reason")) or self._finish_reason
-            told += self._deltas(an_object(choice.get("delta")))
-        return b"".join(told)
+            events += self._deltas(an_object(choice.get("delta")))
+        return b"".join(events)
 
     def end(self, closing: Closing) -> bytes:
         if self._is_native:
             return b"" if self._has_stopped else _event("message_stop")
-        told = [_event("content_block_stop", index=index) for index in self._still_open()]
+        events = [_event("content_block_stop", index=index) for index in self._still_open()]
         delta = {"stop_reason": self._stop_reason(bool(self._calls)), "stop_sequence": None}
-        told.append(_event("message_delta", delta=delta, usage=_usage_told(closing)))
-        return b"".join([*told, _event("message_stop")])
+        events.append(_event("message_delta", delta=delta, usage=_usage_with_cost(closing)))
+        return b"".join([*events, _event("message_stop")])
 
     def end_short(self, closing: Closing) -> bytes:
         still_open = self._still_open() if self._passing is None else [self._passing]
-        told = [_event("content_block_stop", index=index) for index in still_open]
+        events = [_event("content_block_stop", index=index) for index in still_open]
         delta = {"stop_reason": STOP_REASONS["length"], "stop_sequence": None}
-        told.append(_event("message_delta", delta=delta, usage=_usage_told(closing)))
-        return b"".join([*told, _event("message_stop")])
+        events.append(_event("message_delta", delta=delta, usage=_usage_with_cost(closing)))
+        return b"".join([*events, _event("message_stop")])
 
-    def tell_whole(self, body: bytes, closing: Closing) -> bytes:
+    def write_whole(self, body: bytes, closing: Closing) -> bytes:
         try:
             answer = an_object(decode(body))
         except NOT_READ:
@@ -216,7 +216,7 @@ def text_in(words: JsonObject) -> str:
     return a_text(words.get("content")) + a_text(words.get("refusal"))
 
 
-def _usage_told(closing: Closing) -> JsonObject:
+def _usage_with_cost(closing: Closing) -> JsonObject:
     return usage_in_messages(closing.usage) | cost_in_usage(closing.cost)
 
 

@@ -1,4 +1,4 @@
-"""Telling responses: what a native account says passes, and what cannot go on says so."""
+"""Writing responses: what a native account says passes, and what cannot go on says so."""
 
 import json
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
 from tollkeeper.core.dialects.responses.answer import ResponseEcho
-from tollkeeper.core.dialects.responses.telling import ResponsesTelling
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing
+from tollkeeper.core.dialects.responses.answer_writer import ResponsesWriter
 from tollkeeper.core.errors import StreamBroken
 from tollkeeper.core.money.prices import Usage
 
 HEADING = AnswerHeading(request_id="7", model="ours", input_tokens=5)
 
 
-def a_telling(*, may_end_short: bool = False) -> ResponsesTelling:
+def a_writer(*, may_end_short: bool = False) -> ResponsesWriter:
     heading = msgspec.structs.replace(HEADING, may_end_short=may_end_short)
-    return ResponsesTelling(heading, ResponseEcho.of("ours", {}), {})
+    return ResponsesWriter(heading, ResponseEcho.of("ours", {}), {})
 
 
 def native(kind: str, number: int, **members: Any) -> bytes:
@@ -33,24 +33,24 @@ def datas(stream: bytes) -> list[dict[str, Any]]:
 
 
 def test_that_a_response_was_created_is_told_with_its_first_word() -> None:
-    telling = a_telling()
-    assert telling.pass_event(CREATED, None) == b""
-    assert telling.pass_event(native("response.in_progress", 1, response={"model": "theirs"}), None) == b""
-    told = telling.pass_event(DELTA, None)
+    writer = a_writer()
+    assert writer.pass_event(CREATED, None) == b""
+    assert writer.pass_event(native("response.in_progress", 1, response={"model": "theirs"}), None) == b""
+    told = writer.pass_event(DELTA, None)
     assert [data["type"] for data in datas(told)] == [
         "response.created",
         "response.in_progress",
         "response.output_text.delta",
     ]
-    assert telling.pass_event(DELTA, None) == b"event: response.output_text.delta\ndata: " + DELTA + b"\n\n"
+    assert writer.pass_event(DELTA, None) == b"event: response.output_text.delta\ndata: " + DELTA + b"\n\n"
 
 
 def test_of_what_waits_only_the_last_of_each_kind_is_kept() -> None:
-    telling = a_telling()
-    telling.pass_event(CREATED, None)
+    writer = a_writer()
+    writer.pass_event(CREATED, None)
     for number in range(1, 1_000):
-        telling.pass_event(native("response.in_progress", number, response={"model": "theirs"}), None)
-    told = datas(telling.pass_event(DELTA, None))
+        writer.pass_event(native("response.in_progress", number, response={"model": "theirs"}), None)
+    told = datas(writer.pass_event(DELTA, None))
     assert [(data["type"], data["sequence_number"]) for data in told] == [
         ("response.created", 0),
         ("response.in_progress", 999),
@@ -66,38 +66,38 @@ def test_the_models_name_is_ours_and_all_else_as_it_came(kind: str) -> None:
         "output": [{"id": "rs_1", "encrypted_content": "gAAA"}],
         "usage": {"a": 1},
     }
-    told = a_telling().pass_event(native(f"response.{kind}", 3, response=sent), None)
+    told = a_writer().pass_event(native(f"response.{kind}", 3, response=sent), None)
     assert datas(told)[0]["response"] == sent | {"model": "ours"}
-    whole = a_telling().pass_whole(json.dumps(sent).encode())
+    whole = a_writer().pass_whole(json.dumps(sent).encode())
     assert json.loads(whole) == sent | {"model": "ours"}
 
 
 def test_a_native_stream_that_breaks_fails_under_its_own_id_and_with_the_next_number() -> None:
-    telling = a_telling()
-    telling.pass_event(CREATED, None)
-    telling.pass_event(DELTA, None)
-    [failed] = datas(telling.fail(StreamBroken()))
+    writer = a_writer()
+    writer.pass_event(CREATED, None)
+    writer.pass_event(DELTA, None)
+    [failed] = datas(writer.fail(StreamBroken()))
     assert (failed["type"], failed["sequence_number"]) == ("response.failed", 3)
     assert (failed["response"]["id"], failed["response"]["status"]) == ("resp_9", "failed")
     assert failed["response"]["error"]["code"] == "stream_broken"
 
 
 def test_a_native_stream_that_breaks_before_its_first_word_was_created_all_the_same() -> None:
-    telling = a_telling()
-    telling.pass_event(CREATED, None)
-    assert [data["type"] for data in datas(telling.fail(StreamBroken()))] == ["response.created", "response.failed"]
+    writer = a_writer()
+    writer.pass_event(CREATED, None)
+    assert [data["type"] for data in datas(writer.fail(StreamBroken()))] == ["response.created", "response.failed"]
 
 
 def test_a_native_stream_has_said_everything_at_its_end() -> None:
-    telling = a_telling()
-    telling.pass_event(DELTA, None)
-    assert telling.end(Closing(usage=Usage(1, 2))) == b""
+    writer = a_writer()
+    writer.pass_event(DELTA, None)
+    assert writer.end(Closing(usage=Usage(1, 2))) == b""
 
 
 def test_where_no_report_came_our_own_count_is_told() -> None:
-    telling = a_telling()
-    telling.tell(b'{"created":7,"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}')
-    final = datas(telling.end(Closing(usage=Usage(11, 2, 3))))[-1]["response"]
+    writer = a_writer()
+    writer.write_chunk(b'{"created":7,"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}')
+    final = datas(writer.end(Closing(usage=Usage(11, 2, 3))))[-1]["response"]
     assert (final["usage"]["input_tokens"], final["usage"]["output_tokens"]) == (11, 2)
     assert final["usage"]["input_tokens_details"]["cached_tokens"] == 3
 
@@ -113,15 +113,15 @@ def test_where_no_report_came_our_own_count_is_told() -> None:
     ],
 )
 def test_nothing_that_a_provider_could_send_is_an_exception(data: bytes) -> None:
-    telling = a_telling(may_end_short=True)
-    for told in (telling.tell(data), telling.pass_event(data, None), telling.pass_whole(data)):
+    writer = a_writer(may_end_short=True)
+    for told in (writer.write_chunk(data), writer.pass_event(data, None), writer.pass_whole(data)):
         assert isinstance(told, bytes)
-    assert telling.end_short(Closing(usage=Usage(1, 2)))
-    assert telling.fail(StreamBroken())
+    assert writer.end_short(Closing(usage=Usage(1, 2)))
+    assert writer.fail(StreamBroken())
 
 
 def test_a_stream_that_fails_before_it_was_begun_is_an_error_alone() -> None:
-    [failed] = datas(a_telling().fail(StreamBroken()))
+    [failed] = datas(a_writer().fail(StreamBroken()))
     assert (failed["type"], failed["code"], failed["sequence_number"]) == ("error", "stream_broken", 0)
 
 
@@ -131,8 +131,8 @@ THOUGHT = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content"
 
 
 def test_a_native_stream_that_ends_early_repeats_what_was_said_and_closes_what_is_open() -> None:
-    telling = a_telling(may_end_short=True)
-    telling.pass_event(CREATED, None)
+    writer = a_writer(may_end_short=True)
+    writer.pass_event(CREATED, None)
     for number, (kind, members) in enumerate(
         [
             ("output_item.added", {"output_index": 0, "item": THOUGHT}),
@@ -146,8 +146,8 @@ def test_a_native_stream_that_ends_early_repeats_what_was_said_and_closes_what_i
         ],
         1,
     ):
-        telling.pass_event(native(f"response.{kind}", number, **members), None)
-    told = datas(telling.end_short(Closing(usage=Usage(5, 9))))
+        writer.pass_event(native(f"response.{kind}", number, **members), None)
+    told = datas(writer.end_short(Closing(usage=Usage(5, 9))))
     assert [(data["type"].removeprefix("response."), data["sequence_number"]) for data in told] == [
         ("output_text.done", 9),
         ("content_part.done", 10),

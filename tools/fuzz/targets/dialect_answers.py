@@ -1,4 +1,5 @@
-"""Answers as callers of a dialect are told them: whatever a provider sends, what goes out are whole events, or nothing.
+"""Answers as they are written for callers of a dialect: whatever a provider sends, what goes out are whole
+events, or nothing.
 
 The same bytes are taken as chat, which is translated, and as the dialect's own, which pass.
 """
@@ -7,11 +8,11 @@ import json
 
 from tollkeeper.core.calls.meter import NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, data_of
-from tollkeeper.core.dialects.messages.telling import MessagesTelling
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, AnswerWriter, Closing
+from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter
 from tollkeeper.core.dialects.responses.answer import ResponseEcho
-from tollkeeper.core.dialects.responses.telling import ResponsesTelling
+from tollkeeper.core.dialects.responses.answer_writer import ResponsesWriter
 from tollkeeper.core.dialects.responses.tools import CalledTool
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing, Telling
 from tollkeeper.core.errors import StreamBroken
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.prices import Usage
@@ -26,29 +27,29 @@ ECHO = ResponseEcho.of("m", {})
 TOOLS = {"c": CalledTool("c", is_custom=True), "n__f": CalledTool("f", "n")}
 
 
-def tellings() -> tuple[Telling, ...]:
-    return MessagesTelling(HEADING), ResponsesTelling(HEADING, ECHO, TOOLS)
+def writers() -> tuple[AnswerWriter, ...]:
+    return MessagesWriter(HEADING), ResponsesWriter(HEADING, ECHO, TOOLS)
 
 
 def check(data: bytes) -> None:
     events = [told for event in EventSplitter().feed(data + b"\n\n") if (told := data_of(event))]
-    for telling in tellings():
-        _check_events(b"".join(map(telling.tell, events)) + telling.end(CLOSING))
-    for telling in tellings():
-        _check_events(b"".join(map(telling.tell, events)) + telling.end_short(CLOSING))
-    for telling in tellings():
-        passed = b"".join(telling.pass_event(event, CLOSING) for event in events)
-        _check_framing(passed + telling.end(CLOSING))
-    failing = ResponsesTelling(HEADING, ECHO, TOOLS)
+    for writer in writers():
+        _check_events(b"".join(map(writer.write_chunk, events)) + writer.end(CLOSING))
+    for writer in writers():
+        _check_events(b"".join(map(writer.write_chunk, events)) + writer.end_short(CLOSING))
+    for writer in writers():
+        passed = b"".join(writer.pass_event(event, CLOSING) for event in events)
+        _check_framing(passed + writer.end(CLOSING))
+    failing = ResponsesWriter(HEADING, ECHO, TOOLS)
     for event in events:
         failing.pass_event(event, None)
     _check_events(failing.fail(StreamBroken()))
-    for telling in tellings():
+    for writer in writers():
         try:
-            json.loads(telling.tell_whole(data, CLOSING))
+            json.loads(writer.write_whole(data, CLOSING))
         except NotAnAnswer:
             continue
-        telling.pass_whole(data)
+        writer.pass_whole(data)
 
 
 def _check_events(told: bytes) -> None:
@@ -71,11 +72,11 @@ def _check_framing(told: bytes) -> list[tuple[str, str]]:
 
 def work(data: bytes) -> None:
     # In one of both, as a call does.
-    telling = tellings()[len(data) % 2]
+    writer = writers()[len(data) % 2]
     for event in EventSplitter().feed(data[:PIECE_BYTES] + b"\n\n"):
         if told := data_of(event):
-            telling.tell(told)
-    telling.end(CLOSING)
+            writer.write_chunk(told)
+    writer.end(CLOSING)
 
 
 def _chunks(*deltas: object) -> bytes:

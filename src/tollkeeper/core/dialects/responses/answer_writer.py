@@ -1,4 +1,4 @@
-"""How an answer is told to a caller who asked by the Responses API. The `Telling` protocol.
+"""How an answer is written for a caller who asked by the Responses API. The `AnswerWriter` protocol.
 
 Rules of this file
 1. What a native account says passes as it came, but for the model's name, which is ours.
@@ -17,17 +17,17 @@ from msgspec import Raw
 from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, a_text, an_object, decode
 from tollkeeper.core.calls.meter import NotAnAnswer
 from tollkeeper.core.calls.stream_end import cost_in_usage, with_cost
+from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
 from tollkeeper.core.dialects.responses.answer import (
     ResponseEcho,
     ResponseLabel,
     encode,
-    usage_told,
+    usage_in_responses,
     whole_response,
 )
 from tollkeeper.core.dialects.responses.events import ResponseEvents, event_of
 from tollkeeper.core.dialects.responses.kept_items import KeptItems
 from tollkeeper.core.dialects.responses.tools import CalledTool
-from tollkeeper.core.dialects.telling import AnswerHeading, Closing
 from tollkeeper.core.errors import GatewayError
 from tollkeeper.core.money.amounts import Quota
 
@@ -43,21 +43,21 @@ LENGTH = b'{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}'
 decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
-class ResponsesTelling:
+class ResponsesWriter:
     def __init__(self, heading: AnswerHeading, echo: ResponseEcho, tools: Mapping[str, CalledTool]) -> None:
         self._heading = heading
         self._echo = echo
         self._tools = tools
         self._events = ResponseEvents(heading.request_id, echo, tools)
         self._is_native = False
-        # Of a native stream: events that wait, the last of each kind; the response as it was last told; and the number
+        # Of a native stream: events that wait, the last of each kind; the response as it was last sent; and the number
         # of the last event.
         self._waiting: dict[bytes, bytes] = {}
         self._response: JsonObject = {}
         self._number = -1
         self._kept = KeptItems() if heading.may_end_short else None
 
-    def tell(self, data: bytes) -> bytes:
+    def write_chunk(self, data: bytes) -> bytes:
         return self._events.read(data)
 
     def end(self, closing: Closing) -> bytes:
@@ -68,11 +68,11 @@ class ResponsesTelling:
             return self._events.read(LENGTH) + self._events.end(closing)
         closed, output = ([], []) if self._kept is None else self._kept.close(self._number + 1)
         short: JsonObject = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
-        short |= {"output": output, "usage": usage_told(closing.usage) | cost_in_usage(closing.cost)}
+        short |= {"output": output, "usage": usage_in_responses(closing.usage) | cost_in_usage(closing.cost)}
         last = event_of("response.incomplete", self._number + 1 + len(closed), response=self._response | short)
         return b"".join([self._take_waiting(), *closed, last])
 
-    def tell_whole(self, body: bytes, closing: Closing) -> bytes:
+    def write_whole(self, body: bytes, closing: Closing) -> bytes:
         return whole_response(body, ResponseLabel(self._heading.request_id, 0, self._echo), self._tools, closing.usage)
 
     def pass_event(self, data: bytes, closing: Closing | None) -> bytes:
@@ -82,19 +82,19 @@ class ResponsesTelling:
             self._kept.note(kind, data)
         if kind in WITH_RESPONSE:
             data = self._renamed_inside(data, None if closing is None else closing.cost)
-        told = b"event: %b\ndata: %b\n\n" % (kind, data.replace(b"\n", b"\ndata: "))
+        event = b"event: %b\ndata: %b\n\n" % (kind, data.replace(b"\n", b"\ndata: "))
         if kind in FORERUNNERS:
             # Now the last of all, wherever another of its kind was.
             self._waiting.pop(kind, None)
-            self._waiting[kind] = told
+            self._waiting[kind] = event
             return b""
-        return self._take_waiting() + told
+        return self._take_waiting() + event
 
     def pass_whole(self, body: bytes) -> bytes:
         return self._renamed(body)
 
     def fail(self, refusal: GatewayError) -> bytes:
-        """What a caller hears instead of the rest."""
+        """The event that a caller gets instead of the rest."""
         if not self._is_native:
             return self._events.fail(refusal.code, refusal.message)
         problem = {"code": refusal.code, "message": refusal.message}
@@ -111,24 +111,24 @@ class ResponsesTelling:
             self._number = int(found[2][:18])
             return found[1]
         try:
-            told = an_object(decode(data))
+            event = an_object(decode(data))
         except NOT_READ:
             return b"message"
-        number = told.get("sequence_number")
+        number = event.get("sequence_number")
         self._number = number if isinstance(number, int) else self._number + 1
-        kind = a_text(told.get("type"))
+        kind = a_text(event.get("type"))
         return kind.encode() if kind.isascii() and kind.isprintable() and kind else b"message"
 
     def _renamed_inside(self, data: bytes, cost: Quota | None) -> bytes:
         """An event with a response in it, under our own name of the model; with its cost, where that is known."""
         try:
-            told = decode_members(data)
-            renamed = self._renamed(told["response"])
-            told["response"] = Raw(renamed if cost is None else with_cost(renamed, cost))
-            self._response = an_object(decode(told["response"]))
+            members = decode_members(data)
+            renamed = self._renamed(members["response"])
+            members["response"] = Raw(renamed if cost is None else with_cost(renamed, cost))
+            self._response = an_object(decode(members["response"]))
         except (*NOT_READ, KeyError, NotAnAnswer):
             return data
-        return encode(told)
+        return encode(members)
 
     def _renamed(self, response: Raw | bytes) -> bytes:
         try:
