@@ -48,7 +48,7 @@ def half(made: int) -> int | None:
 
 
 # Of output that hides, by the directions for it.
-REPORTS_OF_HIDDEN: Mapping[str, Reported] = {"": everything}
+REPORTS_OF_HIDDEN: Mapping[str, Reported] = {"": everything, "usage=no": nothing, "usage=negative": nothing}
 
 
 class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):

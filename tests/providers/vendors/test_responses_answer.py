@@ -157,7 +157,8 @@ async def test_pictures_are_no_words() -> None:
     heard = VENDORS["openai"].overhear(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
     while await heard.read():
         pass
-    assert heard.unheard_characters == 0
+    assert heard.unheard is not None
+    assert heard.unheard.characters == 0
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,8 @@ async def test_an_event_passes_as_it_came_beside_what_it_says_in_chat() -> None:
         passed.append(heard.native)
     assert passed == sent
     # What was told again is no text that nobody heard of.
-    assert heard.unheard_characters == 0
+    assert heard.unheard is not None
+    assert heard.unheard.characters == 0
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,8 @@ async def left_out(*told_events: dict[str, Any]) -> int:
     while piece := await heard.read():
         stream += piece
     meter = metered(stream)
-    meter.note_unheard(heard.unheard_characters)
+    assert heard.unheard is not None
+    meter.note_unheard(heard.unheard)
     return meter.output_tokens
 
 

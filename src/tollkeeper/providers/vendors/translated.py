@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tollkeeper.core.calls.answer_texts import characters_left_out
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import AnswerTooLong
 from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
@@ -40,7 +40,8 @@ class TranslatedAnswer:
     def __init__(self, heard: UpstreamAnswer) -> None:
         self.status = heard.status
         self.native: bytes | None = None
-        self.unheard_characters = 0
+        self._left_out = LeftOut()
+        self.unheard: LeftOut | None = self._left_out
         self._heard = heard
 
     def header(self, name: str) -> str | None:
@@ -80,7 +81,7 @@ class TranslatedStream(TranslatedAnswer):
 
     def _translate(self, data: bytes) -> bytes:
         told = self._translator.read(data)
-        self.unheard_characters += characters_left_out(data, told, self._translator.silent)
+        self._left_out.note(data, told, self._translator.silent)
         return told
 
 
@@ -128,7 +129,7 @@ class TranslatedWhole(TranslatedAnswer):
                 raise AnswerTooLong(len(body))
         self._is_translated = True
         told = self._translate(bytes(body))
-        self.unheard_characters = characters_left_out(bytes(body), told, self._silent)
+        self._left_out.note(bytes(body), told, self._silent)
         return told
 
 

@@ -28,7 +28,7 @@ class RenamedAnswer:
         self.status = heard.status
         self.is_translated = heard.is_translated
         # Nothing is left out of it.
-        self.unheard_characters = heard.unheard_characters
+        self.unheard = heard.unheard
         self._heard = heard
         self._name = msgspec.json.encode(model)
 
