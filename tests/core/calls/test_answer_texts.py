@@ -171,3 +171,19 @@ def test_no_text_grows_by_being_read() -> None:
 )
 def test_a_text_counts_as_often_as_it_stands_under_one_name(value: object, text: str) -> None:
     assert text_in(Raw(json.dumps(value).encode()), "murmur") == text
+
+
+def test_what_stands_beside_the_thoughts_of_a_translated_whole_answer_counts() -> None:
+    thoughts = [{"type": "thinking", "thinking": WORDS, "signature": LONG}, {"type": "redacted_thinking", "data": LONG}]
+    message = {"content": "x", "reasoning_content": WORDS, "thinking_blocks": thoughts}
+    whole = Meter()
+    whole.is_translated = True
+    whole.read_whole(json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+    assert whole.output_tokens == count("x" + WORDS) + count(LONG * 2)
+
+
+def test_of_a_member_that_stands_twice_in_a_whole_answer_what_was_not_translated_counts() -> None:
+    unheard = LeftOut()
+    said = b'{"text":"told","murmur":"%b","murmur":"%b"}' % (WORDS.encode(), WORDS.encode())
+    unheard.note_whole(said, b'{"content":"told"}', SILENT)
+    assert unheard.tokens == count(WORDS * 2)

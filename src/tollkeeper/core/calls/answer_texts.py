@@ -128,10 +128,15 @@ def text_of_logprobs(logprobs: Mapping[str, Raw], said_characters: int) -> str:
 
 
 def text_seen_again(choice: ReceivedChoice, *, thoughts: bool) -> str:
-    """The text of what the vendor wants to see again, with its thoughts or without."""
+    """The text of what the vendor wants to see again, with its thoughts or without. Without: of a whole answer, what
+    stands beside the thoughts that it shows, for nobody has counted it before."""
     found = [words for words in (choice.delta, choice.message) if words is not None]
     each = [value for words in found for value in words.seen_again if thoughts or value is not words.thinking_blocks]
-    return "".join(map(text_in, each))
+    text = "".join(map(text_in, each))
+    whole = choice.message
+    if thoughts or whole is None or whole.thinking_blocks == NULL:
+        return text
+    return text + text_left_out(bytes(whole.thinking_blocks), encode(whole.reasoning_content), frozenset())
 
 
 def size_of(value: Raw) -> int:

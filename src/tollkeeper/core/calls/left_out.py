@@ -1,6 +1,7 @@
 """What a vendor said and no caller hears of, because our protocol has no place for it: it was made all the same."""
 
 from tollkeeper.core.calls.answer_texts import STRINGS_BYTES_MOST, text_left_out
+from tollkeeper.core.calls.said_twice import text_said_twice
 from tollkeeper.core.calls.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 
 
@@ -22,6 +23,13 @@ class LeftOut:
             self.characters += more
             self._estimated_tokens += -(-more // CHARACTERS_PER_TOKEN)
         elif text := text_left_out(said, told, silent):
+            self.characters += len(text)
+            self._counter.feed(text)
+
+    def note_whole(self, said: bytes, told: bytes, silent: frozenset[str]) -> None:
+        """The same of an answer that came whole. Of its members that stand twice, none but the last was translated."""
+        self.note(said, told, silent)
+        if text := text_said_twice(said):
             self.characters += len(text)
             self._counter.feed(text)
 

@@ -129,7 +129,7 @@ class TranslatedWhole(TranslatedAnswer):
                 raise AnswerTooLong(len(body))
         self._is_translated = True
         told = self._translate(bytes(body))
-        self._left_out.note(bytes(body), told, self._silent)
+        self._left_out.note_whole(bytes(body), told, self._silent)
         return told
 
 
