@@ -23,9 +23,11 @@ ESTIMATED = frozenset(
     {
         *("content_number", "content_booleans", "unknown_number", "audio_data", "images", "reasoning_data"),
         *("redacted_thinking", "inline_data", "signature", "thought_signature"),
-        *("reasoning_beside", "filters", "obfuscation"),
+        *("reasoning_beside", "filters", "obfuscation", "annotations", "logprobs", "function_response", "fingerprint"),
     }
 )
+# An id is free where it is as short as ids are: so many tokens of each choice, about.
+FREE_TOKENS = {"call_id": 24}
 
 Reported = Callable[[int], int | None]
 
@@ -48,7 +50,7 @@ def half(made: int) -> int | None:
 
 
 # Of output that hides, by the directions for it.
-REPORTS_OF_HIDDEN: Mapping[str, Reported] = {"": everything}
+REPORTS_OF_HIDDEN: Mapping[str, Reported] = {"": everything, "usage=no": nothing, "usage=negative": nothing}
 
 
 class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +62,8 @@ class AnswerForm(msgspec.Struct, frozen=True, kw_only=True):
     only_streamed: bool = False
     # Without a report, its output can only be estimated.
     estimated: bool = False
+    # So much of each choice is not charged without a report.
+    free_tokens: int = 0
     # The report comes before the words, and so before it is true.
     reports_early: bool = False
 
@@ -87,6 +91,7 @@ def _hidden() -> list[AnswerForm]:
             directions=f"hide={name} {report}".strip(),
             reported=reported,
             estimated=name == ALL or name in ESTIMATED,
+            free_tokens=0 if reported is everything else FREE_TOKENS.get(name, 0),
         )
         for vendor, name in (*places, ("openai", ALL))
         for report, reported in REPORTS_OF_HIDDEN.items()

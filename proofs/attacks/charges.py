@@ -138,6 +138,7 @@ def bounds(one: Evidence) -> tuple[int, int]:
     least = min(delivered, one.made_in_all, one.made_in_all if reported is None else reported)
     most = max(one.made_in_all, reported or 0)
     way = one.tried.tried.way
+    least -= way.answer.free_tokens * int(str(way.order.fields.get("n", 1)))
     if way.answer.reports_early:
         most = max(most, one.tried.tried.asked_tokens + THOUGHTS_UNASKED)
     if one.receipts[0].usage_source != "provider":

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.catalog.models import Shelf
 from tollkeeper.core.errors import QueueFull, StoreUnavailable, WorkerFenced
 from tollkeeper.core.keys import KeyRecord
@@ -262,7 +263,7 @@ class Reply:
 
 class ScriptedAnswer:
     is_translated = False
-    untranslated_characters = 0
+    untranslated: LeftOut | None = None
     native: bytes | None = None
 
     def __init__(self, upstream: "ScriptedUpstream", reply: Reply) -> None:

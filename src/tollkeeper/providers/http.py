@@ -21,6 +21,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 from tollkeeper.providers.reachable import Reachable
 
@@ -130,7 +131,7 @@ class HttpAnswer:
     """An answer whose headers have come. One task at a time reads it."""
 
     is_translated = False
-    untranslated_characters = 0
+    untranslated: LeftOut | None = None
     native: bytes | None = None
 
     def __init__(self, response: aiohttp.ClientResponse, silence: "Silence", idle_seconds: float) -> None:

@@ -1,8 +1,10 @@
 import json
 
 import pytest
+from msgspec import Raw
 
-from tollkeeper.core.calls.answer_texts import characters_left_out
+from tollkeeper.core.calls.answer_texts import text_in
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Event, Meter
 from tollkeeper.core.calls.tokens import count
 
@@ -24,17 +26,31 @@ WORDS = "The keeper counts."
     ],
 )
 def test_what_callers_are_not_told_is_known_by_its_length(said: object, told: object, characters: int) -> None:
-    found = characters_left_out(json.dumps(said).encode(), json.dumps(told).encode(), SILENT)
-    assert found == characters
+    assert left_out(json.dumps(said).encode(), json.dumps(told).encode()).characters == characters
+
+
+def left_out(said: bytes, told: bytes) -> LeftOut:
+    unheard = LeftOut()
+    unheard.note(said, told, SILENT)
+    return unheard
 
 
 def test_what_cannot_be_read_has_nothing_to_leave_out() -> None:
-    assert characters_left_out(b"{nonsense", b"", SILENT) == 0
+    assert left_out(b"{nonsense", b"").characters == 0
 
 
 def test_of_huge_events_the_difference_of_their_sizes_counts() -> None:
     huge = json.dumps({"murmur": ["ab"] * 300_000}).encode()
-    assert characters_left_out(huge, b"x" * 100, SILENT) == len(huge) - 100
+    unheard = left_out(huge, b"x" * 100)
+    assert (unheard.characters, unheard.tokens) == (len(huge) - 100, (len(huge) - 100 + 3) // 4)
+
+
+@pytest.mark.parametrize("text", [WORDS * 20, "731" * 60], ids=["words", "digits"])
+def test_what_callers_are_not_told_is_counted_like_any_other_text(text: str) -> None:
+    unheard = LeftOut()
+    for start in range(0, len(text), 3):
+        unheard.note(json.dumps({"murmur": text[start : start + 3]}).encode(), b"", SILENT)
+    assert unheard.tokens == count(text)
 
 
 # What is no output is short.
@@ -140,3 +156,34 @@ def test_no_text_grows_by_being_read() -> None:
     meter = Meter()
     assert meter.read_event(chunk) is Event.PASSES
     assert 200 < meter.characters <= len(chunk)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param([True, True, False], "murmur" * 3, id="flags"),
+        pytest.param([731, 731], "731731", id="numbers"),
+        pytest.param(["ab", "cd", "ab"], "abcdab", id="words"),
+        pytest.param([{"text": "ab"}, {"text": "ab"}], "abab", id="objects"),
+        pytest.param({"text": "ab", "again": "ab"}, "ab", id="under two names"),
+        pytest.param({"text": "ab", "again": ["ab", "ab"]}, "abab", id="more often under another name"),
+    ],
+)
+def test_a_text_counts_as_often_as_it_stands_under_one_name(value: object, text: str) -> None:
+    assert text_in(Raw(json.dumps(value).encode()), "murmur") == text
+
+
+def test_what_stands_beside_the_thoughts_of_a_translated_whole_answer_counts() -> None:
+    thoughts = [{"type": "thinking", "thinking": WORDS, "signature": LONG}, {"type": "redacted_thinking", "data": LONG}]
+    message = {"content": "x", "reasoning_content": WORDS, "thinking_blocks": thoughts}
+    whole = Meter()
+    whole.is_translated = True
+    whole.read_whole(json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+    assert whole.output_tokens == count("x" + WORDS) + count(LONG * 2)
+
+
+def test_of_a_member_that_stands_twice_in_a_whole_answer_what_was_not_translated_counts() -> None:
+    unheard = LeftOut()
+    said = b'{"text":"told","murmur":"%b","murmur":"%b"}' % (WORDS.encode(), WORDS.encode())
+    unheard.note_whole(said, b'{"content":"told"}', SILENT)
+    assert unheard.tokens == count(WORDS * 2)

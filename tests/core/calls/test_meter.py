@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.calls.test_chat import json_values
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.calls.tokens import count
 from tollkeeper.core.money.parts import UsageParts
@@ -336,8 +337,9 @@ def test_text_is_counted_wherever_in_a_chunk_it_stands(choice: object, fields: d
 def test_what_stands_on_every_chunk_alike_is_not_counted_but_what_changes_is(name: str) -> None:
     alike = a_meter([a_chunk(a_choice({"content": "x"}), **{name: WORDS})] * 20)
     assert alike.characters == 20
-    changing = a_meter(a_chunk(a_choice({}), **{name: f"{WORDS}{number}"}) for number in range(20))
-    assert changing.output_tokens >= 19 * count(WORDS)
+    labels = [f"{WORDS}{number}" for number in range(20)]
+    changing = a_meter(a_chunk(a_choice({}), **{name: label}) for label in labels)
+    assert changing.output_tokens == count("".join(labels)), "the first of them as well"
     assert changing.unsure
 
 
@@ -357,7 +359,8 @@ def test_an_id_counts_where_its_call_has_another_one_already() -> None:
     assert a_meter([naming(WORDS)] * 20).output_tokens == count("n")
     old = a_chunk(a_choice({"function_call": {"name": WORDS, "arguments": "a "}}))
     assert a_meter([old] * 20).output_tokens == count(WORDS + "a " * 20)
-    assert a_meter(naming(f"{WORDS} {number}") for number in range(20)).output_tokens >= 19 * count(WORDS)
+    ids = [f"{WORDS} {number}" for number in range(20)]
+    assert a_meter(map(naming, ids)).output_tokens == count("n") + count("".join(ids)), "the first of them as well"
 
 
 def test_numbers_of_unknown_meaning_are_counted_as_they_are_written() -> None:
@@ -576,11 +579,15 @@ def test_no_body_is_too_strange_to_be_an_answer_or_none(body: bytes) -> None:
         assert answer.get("error") is None
 
 
-def test_what_a_translator_left_out_is_estimated_once() -> None:
-    meter = a_meter([saying(WORDS)])
-    for characters in (100, 400, 400):
-        meter.note_untranslated(characters)
-    assert meter.output_tokens == count(WORDS) + 100
+def test_what_a_translator_left_out_is_counted_once() -> None:
+    meter, untranslated = a_meter([saying(WORDS)]), LeftOut()
+    for at in range(8):
+        untranslated.note(json.dumps({"murmur": f"{at}. {WORDS}"}).encode(), b"", frozenset())
+        meter.note_untranslated(untranslated)
+        meter.note_untranslated(untranslated)
+    left_out = "".join(f"{at}. {WORDS}" for at in range(8))
+    assert meter.output_tokens == count(WORDS) + count(left_out)
+    assert meter.characters == len(WORDS) + len(left_out)
     assert meter.unsure
 
 

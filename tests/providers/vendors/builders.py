@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tollkeeper.core.calls.chat import ChatOrder, read_chat
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Event, Meter
 from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.ports import ProviderAccount, Vendor
@@ -42,7 +43,7 @@ class Heard:
 
     status = 200
     is_translated = False
-    untranslated_characters = 0
+    untranslated: LeftOut | None = None
     native: bytes | None = None
 
     def __init__(self, pieces: Iterable[bytes]) -> None:

@@ -4,7 +4,9 @@ Rules of this file
 1. What the protocol knows is read into structs that forbid everything else (`answer_forms`): that is quick, and
    notices what is new.
 2. Of anything else every string counts as output, unless its name says that it is none (`answer_texts`).
-3. JSON that only a strict reader objects to (half a surrogate pair, text that is not UTF-8, NaN) is an answer all the
+3. Of a member that stands twice in an object, the last is read. What the others say counts as well (`said_twice`),
+   but in chunks that are known: they are too many to be looked through.
+4. JSON that only a strict reader objects to (half a surrogate pair, text that is not UTF-8, NaN) is an answer all the
    same: the provider has made it, and asking another would make it twice.
 """
 
@@ -26,6 +28,7 @@ from tollkeeper.core.calls.answer_forms import (
 )
 from tollkeeper.core.calls.answer_texts import NOT_READ, label_in, text_in, words_in
 from tollkeeper.core.calls.reported_usage import UNREADABLE, PlainUsage, ReportedUsage
+from tollkeeper.core.calls.said_twice import text_said_twice
 
 # So much is read once more by a lenient reader, which is slow.
 LENIENT_BYTES_MOST = 2 * 1024 * 1024
@@ -98,8 +101,19 @@ decode_usage: Callable[[Raw], ReportedUsage | None] = msgspec.json.Decoder(Repor
 decode_plain_usage = msgspec.json.Decoder(PlainUsage).decode
 
 
+def read_chunk(text: bytes) -> ReceivedAnswer:
+    """Read a chunk. Raise NotAnAnswer."""
+    try:
+        return decode_known(text)
+    except NOT_READ:
+        pass
+    answer = read_answer(text)
+    answer.strange_text += text_said_twice(text)
+    return answer
+
+
 def read_answer(text: bytes) -> ReceivedAnswer:
-    """Read a whole answer, or a chunk. Raise NotAnAnswer."""
+    """Read a whole answer. Raise NotAnAnswer."""
     try:
         return decode_known(text)
     except NOT_READ:

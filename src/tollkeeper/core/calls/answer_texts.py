@@ -8,7 +8,8 @@ Rules of this file
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -60,14 +61,12 @@ NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def text_in(value: Raw, name: str = "", besides: tuple[str, ...] = (), silent: frozenset[str] = frozenset()) -> str:
-    """Every text in a value that may be output, each once where it stands several times in the same value, `besides`
-    those that are known already."""
+    """Every text in a value that may be output, each once where it stands under several names, `besides` those that are
+    known already."""
     if size_of(value) > STRINGS_BYTES_MOST:
         return _as_written(value)
     try:
-        return "".join(
-            text for text in dict.fromkeys(_strings(decode_anything(value), name, silent)) if text not in besides
-        )
+        return "".join(text for text in _once(_strings(decode_anything(value), name, silent)) if text not in besides)
     except NOT_READ:
         # A number out of range, perhaps: what it stands beside is counted with it.
         return _as_written(value)
@@ -91,16 +90,14 @@ def label_in(value: Raw) -> str | None:
     return label if label is None or isinstance(label, str) else _as_written(value)
 
 
-def characters_left_out(said: bytes, translated: bytes, silent: frozenset[str]) -> int:
-    """How much text of what a vendor said is not in its translation. `silent`: names of what says nothing,
-    whatever stands there."""
-    if len(said) > STRINGS_BYTES_MOST:
-        return max(0, len(said) - len(translated))
+def text_left_out(said: bytes, translated: bytes, silent: frozenset[str]) -> str:
+    """The text of what a vendor said that is not in its translation. `silent`: names of what says nothing, whatever
+    stands there."""
     try:
-        texts = list(_strings(decode_anything(said), "", silent))
+        texts = [text for _, text in _strings(decode_anything(said), "", silent)]
     except NOT_READ:
-        return 0
-    return sum(len(text) for text in texts if encode(text)[1:-1] not in translated)
+        return ""
+    return "".join(text for text in texts if encode(text)[1:-1] not in translated)
 
 
 def text_beside(answer: ReceivedAnswer) -> str:
@@ -131,10 +128,15 @@ def text_of_logprobs(logprobs: Mapping[str, Raw], said_characters: int) -> str:
 
 
 def text_seen_again(choice: ReceivedChoice, *, thoughts: bool) -> str:
-    """The text of what the vendor wants to see again, with its thoughts or without."""
+    """The text of what the vendor wants to see again, with its thoughts or without. Without: of a whole answer, what
+    stands beside the thoughts that it shows, for nobody has counted it before."""
     found = [words for words in (choice.delta, choice.message) if words is not None]
     each = [value for words in found for value in words.seen_again if thoughts or value is not words.thinking_blocks]
-    return "".join(map(text_in, each))
+    text = "".join(map(text_in, each))
+    whole = choice.message
+    if thoughts or whole is None or whole.thinking_blocks == NULL:
+        return text
+    return text + text_left_out(bytes(whole.thinking_blocks), encode(whole.reasoning_content), frozenset())
 
 
 def size_of(value: Raw) -> int:
@@ -166,22 +168,32 @@ def beyond_tokens(logprobs: list[Any], said_characters: int) -> str:
     return text[free_characters:] + "".join(map(str, numbers[free_numbers:]))
 
 
-def _strings(value: Any, name: str, silent: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Texts, numbers as they are written, and names of what is neither."""
-    quiet: dict[str, None] = {}
+def _once(strings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The same text under another name says nothing new. Under its own name it does, as one word of a list may."""
+    times, most = Counter[tuple[str, str]](), Counter[str]()
+    for named in strings:
+        times[named] += 1
+        if times[named] > most[named[1]]:
+            most[named[1]] += 1
+            yield named[1]
+
+
+def _strings(value: Any, name: str, silent: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
+    """Texts, numbers as they are written, and names of what is neither, each with its name."""
+    quiet: dict[str, str] = {}
     free_characters = QUIET_CHARACTERS_MOST
     for within, leaf in _leaves(value, name, silent):
         text = within if isinstance(leaf, bool) else str(leaf)
         if text in KNOWN_WORDS:
             continue
         if within in NO_OUTPUT and len(text) <= QUIET_CHARACTERS_MOST:
-            quiet[text] = None
+            quiet[text] = within
         else:
             free_characters += len(text)
-            yield text
+            yield within, text
     # There can be as much of it as of everything else: each thing has its id.
     if sum(map(len, quiet)) > free_characters:
-        yield from quiet
+        yield from ((within, text) for text, within in quiet.items())
 
 
 def _leaves(value: Any, name: str, silent: frozenset[str]) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,8 @@ Rules of this file
 
 from enum import Enum, auto
 
+from msgspec import Raw
+
 from tollkeeper.core.calls.answer_forms import (
     NULL,
     AnswerTooLong,
@@ -19,10 +21,13 @@ from tollkeeper.core.calls.answer_forms import (
     ReceivedChoice,
     ReceivedToolCall,
 )
-from tollkeeper.core.calls.answer_reading import read_answer, read_usage
+from tollkeeper.core.calls.answer_reading import read_answer, read_chunk, read_usage
 from tollkeeper.core.calls.answer_texts import text_beside, text_of_filters, text_of_logprobs, text_seen_again
 from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.left_out import LeftOut
+from tollkeeper.core.calls.repeated import NO_CHOICE, RepeatedByChoice, RepeatedCalls
 from tollkeeper.core.calls.reported_usage import usage_in
+from tollkeeper.core.calls.said_twice import text_said_twice
 from tollkeeper.core.calls.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from tollkeeper.core.money.prices import Usage
 
@@ -33,8 +38,6 @@ UNSURE_CHARACTERS = 64
 UNSURE_PART = 8
 # Of one event, or of one answer that came whole, so much is counted: what takes longer would keep other calls waiting.
 EXACT_CHARACTERS_MOST = 65_536
-# Calls of tools in one answer whose ids are known for ids.
-CALLS_MOST = 256
 
 
 class Event(Enum):
@@ -60,13 +63,14 @@ class Meter:
         "_exact_characters",
         "_filters",
         "_finished",
-        "_label",
-        "_remark",
+        "_repeated",
         "_rest_tokens",
         "_said_done",
         "_strange",
         "_strange_characters",
         "_told_characters",
+        "_unread",
+        "_untranslated",
         "_untranslated_characters",
         "_unwatched",
         "characters",
@@ -80,6 +84,8 @@ class Meter:
         self._said_done = False
         self._counters: dict[int, TokenCounter] = {}
         self._finished: set[int] = set()
+        # What came whole, until its words are counted.
+        self._unread = b""
         self._unwatched: list[ReceivedChoice] = []
         self._strange = TokenCounter()
         self._strange_characters = 0
@@ -87,12 +93,10 @@ class Meter:
         # How many characters of this event may still be counted, and what the others come to, about.
         self._exact_characters = EXACT_CHARACTERS_MOST
         self._rest_tokens = 0
-        # The ids and names of calls of tools, by choice and their own index.
-        self._calls: dict[tuple[int, int], tuple[str, str]] = {}
-        self._label: Label | None = None
-        # What stood beside the choices of the last chunk: the same again says nothing new.
-        self._remark = ""
-        self._filters = NULL
+        self._calls = RepeatedCalls()
+        self._repeated = RepeatedByChoice()
+        # By choice, the last remarks on what was filtered: the same again says nothing new.
+        self._filters: dict[int, Raw] = {}
         # By choice, how long the longest message is that stood beside a delta.
         self._told_characters: dict[int, int] = {}
         self.reported: Usage | None = None
@@ -102,19 +106,21 @@ class Meter:
         self.characters = 0
         # Whether we have translated the answer, and whatever stands in it was put there by us.
         self.is_translated = False
+        self._untranslated: LeftOut | None = None
         self._untranslated_characters = 0
 
     @property
     def output_tokens(self) -> int:
-        while self._unwatched:
-            self._watch(self._unwatched.pop())
+        self._watch_whole()
         counted_tokens = sum(counter.total for counter in self._counters.values())
         return self.guessed_tokens + counted_tokens + self._rest_tokens
 
     @property
     def guessed_tokens(self) -> int:
         """Output tokens of text whose form we do not know, or that could not be read."""
-        return self._estimated_tokens + self._strange.total
+        self._watch_whole()
+        left_out_tokens = 0 if self._untranslated is None else self._untranslated.tokens
+        return self._estimated_tokens + self._strange.total + left_out_tokens
 
     @property
     def finished(self) -> bool:
@@ -135,7 +141,7 @@ class Meter:
     @property
     def label(self) -> Label | None:
         """What stands on every chunk alike, as far as any came."""
-        return self._label
+        return self._repeated.label
 
     @property
     def unsure(self) -> bool:
@@ -148,7 +154,7 @@ class Meter:
             self._said_done = True
             return Event.DONE
         try:
-            answer = read_answer(data)
+            answer = read_chunk(data)
         except NotAnAnswer:
             return Event.MALFORMED
         if answer.error is not None:
@@ -186,19 +192,9 @@ class Meter:
         beside = answer.strange_text
         if answer.prompt_filter_results is not NULL or answer.usage_so_far is not NULL:
             beside = text_beside(answer)
-        if beside != self._remark:
-            self._count_strange(beside)
-            self._remark = beside
-        if answer.label != self._label:
-            self._relabel(answer.label)
-
-    def _relabel(self, label: Label) -> None:
-        """What stands on every chunk alike is no output; what changes from chunk to chunk may be."""
-        before = self._label
-        if before is not None:
-            self._count_strange("".join(now for now, then in zip(label, before, strict=True) if now and now != then))
-            label = tuple(now or then for now, then in zip(label, before, strict=True))
-        self._label = label
+        label, index = answer.label, answer.choices[0].index if answer.choices else NO_CHOICE
+        if beside or index or self._choices > 1 or label != self._repeated.label:
+            self._count_strange(self._repeated.news(index, beside, label))
 
     def read_whole(self, body: bytes) -> None:
         """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
@@ -206,17 +202,23 @@ class Meter:
         if answer.error is not None or answer.choices is None:
             raise NotAnAnswer
         self.reported = usage_in(answer.usage)
-        self._unwatched = answer.choices
+        self._unread, self._unwatched = body, answer.choices
         if beside := text_beside(answer):
             self._unwatched.append(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
 
-    def note_untranslated(self, characters: int) -> None:
-        """A vendor has said so much in all that was left out when it was translated."""
-        more = characters - self._untranslated_characters
-        if more > 0:
-            self._untranslated_characters = characters
-            self._strange_characters += more
-            self.estimate(more)
+    def _watch_whole(self) -> None:
+        while self._unwatched:
+            self._watch(self._unwatched.pop())
+        if self._unread:
+            self._count_strange(text_said_twice(self._unread))
+            self._unread = b""
+
+    def note_untranslated(self, untranslated: LeftOut) -> None:
+        """A vendor has said this in all that was left out when it was translated."""
+        more = untranslated.characters - self._untranslated_characters
+        self._untranslated, self._untranslated_characters = untranslated, untranslated.characters
+        self._strange_characters += more
+        self.characters += more
 
     def estimate(self, size_bytes: int) -> None:
         """So much came that could not be read: its tokens can only be estimated."""
@@ -241,8 +243,8 @@ class Meter:
         if choice.logprobs is not None:
             strange += text_of_logprobs(choice.logprobs, len(text))
         filters = choice.content_filter_results
-        if filters is not NULL and filters != self._filters:
-            self._filters = filters
+        if filters is not NULL and filters != self._filters.get(index):
+            self._filters[index] = filters
             strange += text_of_filters(filters)
         if choice.delta is not None and choice.message is not None:
             strange += self._beyond(index, text, choice.message.text)
@@ -259,22 +261,14 @@ class Meter:
         """The text of calls of tools. What a vendor wants to see again may be output, but for thoughts that we have put
         together from parts: those were counted."""
         strange = text_seen_again(choice, thoughts=not self.is_translated)
-        if strange:
-            self._count_strange(strange)
+        self._count_strange(strange)
         each = [words.calls for words in (choice.delta, choice.message) if words is not None]
         return "".join(self._text_of(index, at, call) for calls in each for at, call in enumerate(calls))
 
     def _text_of(self, index: int, at: int, call: ReceivedToolCall) -> str:
-        """A call of a tool has one id and one name, at its beginning or on each of its parts. Others are texts."""
-        place, label = (index, at if call.index is None else call.index), (call.id or "", call.name)
-        known = self._calls.get(place)
-        if known is None and len(self._calls) < CALLS_MOST:
-            self._calls[place] = label
-            return call.name + call.text
-        known = known or ("", "")
-        if label[0] and label[0] != known[0]:
-            self._count_strange(label[0])
-        return call.text if label[1] == known[1] else label[1] + call.text
+        text, strange = self._calls.news((index, at if call.index is None else call.index), call)
+        self._count_strange(strange)
+        return text
 
     def _bounded(self, text: str) -> str:
         """Return as much of a text as may be counted exactly now. The rest is estimated."""
@@ -288,6 +282,8 @@ class Meter:
 
     def _count_strange(self, text: str) -> None:
         """Text of a form that we do not know."""
+        if not text:
+            return
         self._strange.feed(self._bounded(text))
         self.characters += len(text)
         self._strange_characters += len(text)

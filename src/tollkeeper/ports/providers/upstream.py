@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.media import MediaOrder
 from tollkeeper.core.calls.native import Dialect
 from tollkeeper.core.money.prices import MILLIONTHS
@@ -101,10 +102,10 @@ class UpstreamAnswer(Protocol):
     """An answer that has begun: its status and headers are here, its body comes piece by piece."""
 
     status: int
-    # Whether it comes in our protocol because we have translated it, and so much text that was left out then: the
+    # Whether it comes in our protocol because we have translated it, and the text that no caller will hear of: the
     # vendor made it all the same.
     is_translated: bool
-    untranslated_characters: int
+    untranslated: LeftOut | None
     # Where the provider answers in the caller's own dialect: what it wrote itself, of which the last `read` has
     # given what it says in our protocol. The data of one event, or a whole body; None everywhere else.
     native: bytes | None

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tollkeeper.core.calls.answer_texts import characters_left_out
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import AnswerTooLong
 from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.ports import UpstreamAnswer
@@ -40,7 +40,8 @@ class TranslatedAnswer:
     def __init__(self, answer: UpstreamAnswer) -> None:
         self.status = answer.status
         self.native: bytes | None = None
-        self.untranslated_characters = 0
+        self._left_out = LeftOut()
+        self.untranslated: LeftOut | None = self._left_out
         self._answer = answer
 
     def header(self, name: str) -> str | None:
@@ -80,7 +81,7 @@ class TranslatedStream(TranslatedAnswer):
 
     def _translate(self, data: bytes) -> bytes:
         translated = self._translator.read(data)
-        self.untranslated_characters += characters_left_out(data, translated, self._translator.silent)
+        self._left_out.note(data, translated, self._translator.silent)
         return translated
 
 
@@ -128,7 +129,7 @@ class TranslatedWhole(TranslatedAnswer):
                 raise AnswerTooLong(len(body))
         self._is_translated = True
         translated = self._translate(bytes(body))
-        self.untranslated_characters = characters_left_out(bytes(body), translated, self._silent)
+        self._left_out.note_whole(bytes(body), translated, self._silent)
         return translated
 
 

@@ -197,8 +197,8 @@ class StreamedAnswer(ChatAnswer):
         return passed
 
     def note_untranslated(self) -> None:
-        if self._metered is not None and self._metered.untranslated_characters:
-            self.meter.note_untranslated(self._metered.untranslated_characters)
+        if self._metered is not None and self._metered.untranslated is not None:
+            self.meter.note_untranslated(self._metered.untranslated)
 
     def _take(self, piece: bytes) -> bytes:
         """What of a piece passes on to the caller. No piece is the end, which ends the last event as well."""

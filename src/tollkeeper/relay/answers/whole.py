@@ -199,7 +199,8 @@ class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
         meter = Meter(self._order.n)
         meter.is_translated = upstream.is_translated or upstream.native is not None
         meter.read_whole(body)
-        meter.note_untranslated(upstream.untranslated_characters)
+        if upstream.untranslated is not None:
+            meter.note_untranslated(upstream.untranslated)
         self.meter = meter
 
     def _look_at_size(self, size_bytes: int) -> None:

@@ -28,7 +28,7 @@ class RenamedAnswer:
         self.status = answer.status
         self.is_translated = answer.is_translated
         # Nothing is left out of it.
-        self.untranslated_characters = answer.untranslated_characters
+        self.untranslated = answer.untranslated
         self._answer = answer
         self._name = msgspec.json.encode(model)
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tollkeeper.core.calls.meter import CALLS_MOST
+from tollkeeper.core.calls.repeated import CALLS_MOST
 from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
 from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter, usage_in_messages
 from tollkeeper.core.money.parts import UsageParts

@@ -15,7 +15,7 @@ import msgspec
 
 from tollkeeper.core.calls.json_fields import decode_fields, encode
 from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, a_text, an_object, decode, objects
-from tollkeeper.core.calls.meter import CALLS_MOST
+from tollkeeper.core.calls.repeated import CALLS_MOST
 from tollkeeper.core.calls.sse import event
 from tollkeeper.core.calls.stream_end import cost_in_usage, with_cost
 from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
