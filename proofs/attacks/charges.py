@@ -24,6 +24,8 @@ SLACK_TOKENS = 8
 SLACK_PART = 10
 # A little thinking, of an order that asks for it and an answer that does not say how much.
 THOUGHTS_UNASKED = 64
+# What a vendor seals its thoughts with (`signature`) is text that the truth does not know of.
+SEAL_TOKENS = {"anthropic": 48}
 UNBOUNDED = 10**9
 EXAMPLES = 3
 
@@ -142,5 +144,6 @@ def bounds(one: Evidence) -> tuple[int, int]:
     if way.answer.reports_early:
         most = max(most, one.tried.tried.asked_tokens + THOUGHTS_UNASKED)
     if one.receipts[0].usage_source != "provider":
-        most = UNBOUNDED if way.answer.estimated else most + SLACK_TOKENS + most // SLACK_PART
+        slack = SLACK_TOKENS + most // SLACK_PART + SEAL_TOKENS.get(way.answer.vendor, 0)
+        most = UNBOUNDED if way.answer.estimated else most + slack
     return least, most
