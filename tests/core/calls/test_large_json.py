@@ -106,3 +106,14 @@ def _cpu_seconds(body: bytes) -> float:
     begun = time.process_time()
     read_chat(body)
     return time.process_time() - begun
+
+
+@pytest.mark.parametrize("last", ["1", "-1.5e3", "null", '"a"', '{"a":1}'])
+def test_a_large_array_of_numbers_is_read_whatever_its_last_value_is(last: str) -> None:
+    assert read_chat(a_large_body(f"[{'1,' * FULLY_READ_BYTES_MOST}{last}]")).model == "m"
+
+
+@pytest.mark.parametrize("last", ["01", "1.", "-", "tru", '{"a":1,"a":2}', '[{"a":1,"a":2}]'])
+def test_a_large_array_of_numbers_is_refused_for_its_last_value(last: str) -> None:
+    with pytest.raises(MalformedBody):
+        read_chat(a_large_body(f"[{'1,' * FULLY_READ_BYTES_MOST}{last}]"))

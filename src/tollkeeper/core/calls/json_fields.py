@@ -72,10 +72,19 @@ def _quotes_in(value: Raw, arrays: int = ARRAYS_PARTED) -> int:
     lost, and their quotes with them. A large array is read in shares, so that no step takes long."""
     written = memoryview(value)
     if arrays and len(written) > FULLY_READ_BYTES_MOST and bytes(written[:1]) == b"[":
+        if _is_of_plain_numbers(written):
+            decode(value)
+            return 0
         each = decode_array(value)
         share = max(1, len(each) * SHARE_BYTES // len(written))
         return sum(_quotes_in_share(each[at : at + share], arrays - 1) for at in range(0, len(each), share))
     return encode(decode(value)).count(b'"')
+
+
+def _is_of_plain_numbers(array: memoryview) -> bool:
+    """Whether nothing in it is a text, an array or an object. Numbers are quicker to read than to tell apart."""
+    inner = bytes(array[1:])
+    return not any(mark in inner for mark in (b'"', b"[", b"{"))
 
 
 def _quotes_in_share(values: list[Raw], arrays: int) -> int:
