@@ -7,6 +7,8 @@ Rules of this file
 2. An event of the provider's own passes unless what it says in chat is an error or cannot be read.
 """
 
+from functools import partial
+
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
@@ -81,8 +83,10 @@ class ToldWhole(ToldAnswer, WholeAnswer):
         body = await super()._take_whole(upstream)
         telling = self._begin_telling()
         if upstream.native is not None:
-            return telling.pass_whole(upstream.native)
-        return telling.tell_whole(body, self._closing())
+            tell = partial(telling.pass_whole, upstream.native)
+        else:
+            tell = partial(telling.tell_whole, body, self._closing())
+        return await self.aside.run_to_its_end(len(body), tell)
 
 
 def told_answer(
