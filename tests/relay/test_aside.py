@@ -41,3 +41,20 @@ async def test_a_small_body_is_read_at_once_and_a_large_one_in_a_thread_whatever
     assert await reader_of(b"x" * (LARGE_BYTES + 1)) != threading.get_ident()
     with pytest.raises(MalformedBody):
         await Aside().read(read_chat, b"x" * (LARGE_BYTES + 1))
+
+
+async def test_work_that_must_be_done_is_done_before_the_end_of_its_call_is_heard() -> None:
+    may_end, done = threading.Event(), []
+
+    def work() -> None:
+        done.append(may_end.wait(30))
+
+    working = asyncio.create_task(Aside().run_to_its_end(LARGE_BYTES + 1, work))
+    await asyncio.sleep(0)
+    working.cancel()
+    await asyncio.sleep(0)
+    assert not working.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert done == [True]

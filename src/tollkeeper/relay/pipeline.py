@@ -97,6 +97,7 @@ async def serve(
         )
         dispatch = partial(relay.dispatcher.deliver, order, journey)
         answer = operation.answer(call, order, bill, dispatch, timeouts.longest_seconds)
+        answer.aside = relay.aside
         longest_seconds = timeouts.of(request.address, streamed=order.stream)
         await bill.hold()  # 403 409 422 503
         try:

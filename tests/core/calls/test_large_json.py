@@ -106,3 +106,33 @@ def _cpu_seconds(body: bytes) -> float:
     begun = time.process_time()
     read_chat(body)
     return time.process_time() - begun
+
+
+@pytest.mark.parametrize("last", ["1", "-1.5e3", "null", '"a"', '{"a":1}'])
+def test_a_large_array_of_numbers_is_read_whatever_its_last_value_is(last: str) -> None:
+    assert read_chat(a_large_body(f"[{'1,' * FULLY_READ_BYTES_MOST}{last}]")).model == "m"
+
+
+@pytest.mark.parametrize("last", ["01", "1.", "-", "tru", '{"a":1,"a":2}', '[{"a":1,"a":2}]'])
+def test_a_large_array_of_numbers_is_refused_for_its_last_value(last: str) -> None:
+    with pytest.raises(MalformedBody):
+        read_chat(a_large_body(f"[{'1,' * FULLY_READ_BYTES_MOST}{last}]"))
+
+
+@pytest.mark.parametrize("text", ["plain", r"\"", r"\u0022", r"\\u0022", r"\\\"", r"\\", "ü", r"\ud83d\ude00"])
+@pytest.mark.parametrize("form", ['"%s"', '{"a":"%s"}', '[{"a":[{"b":{"c":"%s"}}]}]'])
+def test_a_large_text_is_taken_as_it_is_written_wherever_it_stands(form: str, text: str) -> None:
+    large = text * (FULLY_READ_BYTES_MOST // len(text) + 1)
+    assert read_chat(a_large_body(form.replace("%s", large))).model == "m"
+
+
+@pytest.mark.parametrize("form", ['{"a":"%s","a":1}', '[{"b":{"c":"%s","c":"%s"}}]', '{"a":{"a":1,"a":2},"b":"%s"}'])
+def test_a_member_that_stands_twice_beside_a_large_text_is_refused(form: str) -> None:
+    with pytest.raises(MalformedBody, match="twice"):
+        read_chat(a_large_body(form.replace("%s", "x" * 2 * FULLY_READ_BYTES_MOST)))
+
+
+@pytest.mark.parametrize("wrong", [r"\x", r"\ud800", r"\u12", "\n", "\x01"])
+def test_a_large_text_is_read_to_its_end(wrong: str) -> None:
+    with pytest.raises(MalformedBody):
+        read_chat(a_large_body('"' + "x" * 2 * FULLY_READ_BYTES_MOST + wrong + '"'))

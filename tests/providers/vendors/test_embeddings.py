@@ -58,6 +58,7 @@ async def test_gemini_is_sent_and_told_as_the_files_say(case: str) -> None:
         b'{"embeddings": [{"values": []}]}',
         b'{"embeddings": [{"values": ["a"]}]}',
         b'{"embeddings": [{"values": [true]}]}',
+        b'{"embeddings": [{"values": [%s]}]}' % (b"9" * 400),
         b'{"embeddings": [{"values": [1]}, {"values": [1]}]}',
         b'{"error": {"code": 500}}',
     ],

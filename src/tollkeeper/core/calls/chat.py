@@ -219,7 +219,7 @@ def read_chat(body: bytes) -> ChatOrder:
     for index, message in enumerate(asked.messages):
         if isinstance(message.content, list):
             check_media(message.content, f"messages[{index}].content")
-        media += message.media_parts
+            media += message.media_parts
         framing_tokens += message.framing_tokens
         texts += message.texts()
         if beginning is None and message.role == "user":

@@ -25,9 +25,10 @@ NOT_KNOWN = "only what is known here is passed on, written as the protocol has i
 FULLY_READ_BYTES_MOST = 256 * 1024
 # How much of a large array is read in one go, where its values are alike.
 SHARE_BYTES = 64 * 1024
-# How many arrays in each other are read in shares. Each costs another reading, so that it must not be the caller who
-# says how many; no protocol has more.
-ARRAYS_PARTED = 2
+BEGINNING_BYTES = 256
+# How many arrays and objects in each other are read member by member. Each costs another reading, so that it must not
+# be the caller who says how many; a picture in a message stands in five.
+LEVELS_PARTED = 6
 
 # How msgspec says where in a body something is wrong.
 _PLACE = re.compile(r" - at `\$\.?(?P<place>[^`]*)`$")
@@ -53,7 +54,7 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
             look_through(body)
         fields = decode_fields(body)
         # To the last number: what stays raw is not looked at closely.
-        read_quotes = sum(encode(name).count(b'"') + _quotes_in(value) for name, value in fields.items())
+        read_quotes = sum(_quotes_in_member(name, value) for name, value in fields.items())
     except NOT_READ:
         raise malformed(body) from None
     if len(fields) > NAMES_MOST:
@@ -67,23 +68,53 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
     return fields
 
 
-def _quotes_in(value: Raw, arrays: int = ARRAYS_PARTED) -> int:
+def _quotes_in(value: Raw, levels: int = LEVELS_PARTED) -> int:
     """The quotes of a value that was read and written again. Of a member that stands twice, one name and value are
-    lost, and their quotes with them. A large array is read in shares, so that no step takes long."""
+    lost, and their quotes with them. What is large is read in shares, so that no step takes long."""
     written = memoryview(value)
-    if arrays and len(written) > FULLY_READ_BYTES_MOST and bytes(written[:1]) == b"[":
-        each = decode_array(value)
-        share = max(1, len(each) * SHARE_BYTES // len(written))
-        return sum(_quotes_in_share(each[at : at + share], arrays - 1) for at in range(0, len(each), share))
+    if len(written) <= FULLY_READ_BYTES_MOST:
+        return encode(decode(value)).count(b'"')
+    mark = bytes(written[:1])
+    if mark == b'"':
+        # Whoever told it apart has read it to its end. To build it and write it again would take long.
+        text = bytes(written)
+        return text.count(b'"') + _escaped_by_number(text)
+    if levels and mark == b"{":
+        return sum(_quotes_in_member(name, member, levels - 1) for name, member in decode_fields(value).items())
+    if levels and mark == b"[":
+        return _quotes_in_array(value, levels - 1)
     return encode(decode(value)).count(b'"')
 
 
-def _quotes_in_share(values: list[Raw], arrays: int) -> int:
+def _quotes_in_member(name: str, value: Raw, levels: int = LEVELS_PARTED) -> int:
+    return encode(name).count(b'"') + _quotes_in(value, levels)
+
+
+def _quotes_in_array(value: Raw, levels: int) -> int:
+    written = memoryview(value)
+    if _is_of_plain_numbers(written):
+        decode(value)
+        return 0
+    each = decode_array(value)
+    share = max(1, len(each) * SHARE_BYTES // len(written))
+    return sum(_quotes_in_share(each[at : at + share], levels) for at in range(0, len(each), share))
+
+
+def _is_of_plain_numbers(array: memoryview) -> bool:
+    """Whether nothing in it is a text, an array or an object. Numbers are quicker to read than to tell apart."""
+    # Most arrays say at their beginning that they are of something else.
+    parts = (bytes(part) for part in (array[1:BEGINNING_BYTES], array[BEGINNING_BYTES:]))
+    return not any(mark in part for part in parts for mark in (b'"', b"[", b"{"))
+
+
+def _quotes_in_share(values: list[Raw], levels: int) -> int:
     """The quotes of some values of an array: small ones are read together, which is quicker than one by one."""
+    if len(values) == 1:
+        return _quotes_in(values[0], levels)
     together = Raw(b"[%b]" % b",".join(values))
     if len(memoryview(together)) <= FULLY_READ_BYTES_MOST:
         return _quotes_in(together)
-    return sum(_quotes_in(value, arrays) for value in values)
+    return sum(_quotes_in(value, levels) for value in values)
 
 
 def _escaped_by_number(body: bytes) -> int:

@@ -16,6 +16,9 @@ import msgspec
 from tollkeeper.core.calls.loosely import NOT_READ, JsonObject, an_object, decode, is_count, objects
 from tollkeeper.core.calls.meter import NotAnAnswer
 
+# True and false are of a type of their own.
+NUMBERS = frozenset[type]({int, float})
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -38,11 +41,17 @@ def embedding_answer(body: bytes, model: str, *, wants_base64: bool, inputs: int
 def _vector(values: object) -> list[float]:
     if not isinstance(values, list) or not values:
         raise NotAnAnswer
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        raise NotAnAnswer
-    if not all(map(math.isfinite, values)):
+    if not set(map(type, values)) <= NUMBERS or not _are_finite(values):
         raise NotAnAnswer
     return values
+
+
+def _are_finite(values: Sequence[float]) -> bool:
+    try:
+        return all(map(math.isfinite, values))
+    except OverflowError:
+        # A whole number of more digits than any float has.
+        return False
 
 
 def _base64(vector: Sequence[float]) -> str:

@@ -7,6 +7,8 @@ Rules of this file
 2. An event of the provider's own passes unless what it says in chat is an error or cannot be read.
 """
 
+from functools import partial
+
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
@@ -81,8 +83,10 @@ class DialectWhole(DialectAnswer, WholeAnswer):
         body = await super()._take_whole(upstream)
         writer = self._begin_writer()
         if upstream.native is not None:
-            return writer.pass_whole(upstream.native)
-        return writer.write_whole(body, self._closing())
+            write = partial(writer.pass_whole, upstream.native)
+        else:
+            write = partial(writer.write_whole, body, self._closing())
+        return await self.aside.run_to_its_end(len(body), write)
 
 
 def dialect_answer(

@@ -3,11 +3,14 @@
 Rules of this file
 1. Bytes pass as they came, but for the name of a model that has another one at its provider account.
 2. An answer that goes out whole is failed over until it is complete.
+3. A large one is looked at beside the event loop (`relay/aside`), to the end, whatever becomes of the call: what a
+   provider has made is charged.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tollkeeper.core.calls.answer_reading import LENIENT_BYTES_MOST
@@ -21,6 +24,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
+from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.bill import AnyMeter, Bill
 from tollkeeper.relay.call import Call, ClientLeft
 from tollkeeper.relay.dispatch.dispatch import AnyOrder, Take
@@ -45,6 +49,8 @@ class Answer(ABC, Generic[OrderType, MeterType]):
 
     form: AnswerForm
     meter: MeterType
+    # Set by whoever makes the answer.
+    aside: Aside
     # Half of it is of no use to anybody.
     is_worthless_in_part = False
 
@@ -152,7 +158,8 @@ class Whole(Answer[OrderType, MeterType]):
 
     @abstractmethod
     def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
-        """Raise NotAnAnswer."""
+        """Count an answer. Runs in a thread where it is large: only when all is read, `meter` is set. Raise
+        NotAnAnswer."""
 
     @abstractmethod
     def _look_at_size(self, size_bytes: int) -> None:
@@ -167,7 +174,7 @@ class Whole(Answer[OrderType, MeterType]):
                 raise AnswerTooLong(size_bytes)
         body = b"".join(pieces)
         try:
-            self._look_at(body, upstream)
+            await self.aside.run_to_its_end(size_bytes, partial(self._look_at, body, upstream))
         except NotAnAnswer:
             if size_bytes > LENIENT_BYTES_MOST:
                 # Perhaps it is one, and only a lenient reader could tell: that would keep other calls waiting.
@@ -193,7 +200,7 @@ class ChatAnswer(Answer[ChatOrder, Meter]):
 class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         body, shown = await super()._take_whole(upstream), renaming_of(upstream)
-        return body if shown is None else shown(body)
+        return body if shown is None else await self.aside.run_to_its_end(len(body), partial(shown, body))
 
     def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
         meter = Meter(self._order.n)

@@ -51,6 +51,8 @@ HEADERS = (BETA, SESSION)
 CHARACTERS_PER_TOKEN = 3
 # Blocks that chat has in the caller's messages alone.
 OF_CALLERS = (DocumentBlock, ImageBlock, SearchResultBlock, ToolReferenceBlock, ToolResultBlock)
+# Blocks that have others in them.
+HOLDERS = frozenset[type]({DocumentBlock, SearchResultBlock, ToolResultBlock})
 # To be counted, an order needs no cap.
 NO_CAP = 1
 
@@ -91,14 +93,17 @@ def _read(spoken: Spoken, *, counts_only: bool) -> ChatOrder:
         fields = {name: value for name, value in fields.items() if name in COUNTED}
         asked.max_tokens, asked.stream = NO_CAP, None
     turns = _required(asked)
-    _check_addresses(turns)
-    if any(_is_unsigned(block) for block in _blocks(turns)):
+    blocks = _blocks(turns)
+    if any(type(block) is ImageBlock for block in blocks):
+        _check_addresses(turns)
+    if any(_is_unsigned(block) for block in blocks if type(block) is ThoughtBlock):
         fields["messages"] = _without_unsigned(fields["messages"], turns)
     order = read_chat(encode(chat_fields(asked)))
-    order.native = _native(asked, turns, fields, spoken)
+    untranslated = _untranslated_characters(blocks) + _unsaid_characters(turns)
+    order.native = _native(asked, untranslated, fields, spoken)
     order.native.counts_only = counts_only
     order.asks_to_think = asked.thinking is not None and asked.thinking.type != "disabled"
-    order.parts = _parts_of(asked, turns)
+    order.parts = _parts_of(asked, blocks)
     order.extras = tuple(Extra("tools", tool) for tool in sorted({*_provider_tools(asked.tools or ())}))
     if Part.WRITTEN_1H in order.parts and not counts_only:
         # As in chat: it costs twice the input, and nobody gives that away. Other vendors are sent no marks.
@@ -122,9 +127,9 @@ def _required(asked: MessagesFields) -> list[AskedTurn]:
     return asked.messages
 
 
-def _native(asked: MessagesFields, turns: Sequence[AskedTurn], fields: dict[str, Raw], spoken: Spoken) -> Native:
+def _native(asked: MessagesFields, untranslated: int, fields: dict[str, Raw], spoken: Spoken) -> Native:
+    """`untranslated`: how many characters stand beside the translation."""
     betas = betas_in(spoken.headers.get(BETA, ""))
-    untranslated = sum(_untranslated_characters(block) for block in _blocks(turns)) + _unsaid_characters(turns)
     return Native(
         dialect=Dialect.MESSAGES,
         fields=fields,
@@ -140,23 +145,23 @@ def _wanted(place: str) -> str:
     return next((wanted for end, wanted in WANTED_AT_END.items() if place.endswith(end)), WANTED_ELSEWHERE)
 
 
-def _blocks(turns: Sequence[AskedTurn]) -> Iterator[AnyBlock]:
+def _blocks(turns: Sequence[AskedTurn]) -> list[AnyBlock]:
     """Every block, those within others included."""
-    for turn in turns:
-        if not isinstance(turn.content, str):
-            yield from _with_inner(turn.content)
+    found = [block for turn in turns if not isinstance(turn.content, str) for block in turn.content]
+    # It grows as it is read: what stands within another may hold some itself.
+    for block in found:
+        if type(block) in HOLDERS:
+            found += _inner(block)
+    return found
 
 
-def _with_inner(blocks: Sequence[AnyBlock]) -> Iterator[AnyBlock]:
-    for block in blocks:
-        yield block
-        inner: object = None
-        if isinstance(block, ToolResultBlock | SearchResultBlock):
-            inner = block.content
-        elif isinstance(block, DocumentBlock) and isinstance(block.source, ContentSource):
-            inner = block.source.content
-        if isinstance(inner, list):
-            yield from _with_inner(inner)
+def _inner(block: AnyBlock) -> Sequence[AnyBlock]:
+    inner: object = None
+    if isinstance(block, ToolResultBlock | SearchResultBlock):
+        inner = block.content
+    elif isinstance(block, DocumentBlock) and isinstance(block.source, ContentSource):
+        inner = block.source.content
+    return inner if isinstance(inner, list) else ()
 
 
 def _check_addresses(turns: Sequence[AskedTurn]) -> None:
@@ -186,16 +191,20 @@ def _without_unsigned(messages: Raw, turns: Sequence[AskedTurn]) -> Raw:
     return Raw(encode(kept))
 
 
-def _untranslated_characters(block: AnyBlock) -> int:
+def _untranslated_characters(blocks: Sequence[AnyBlock]) -> int:
+    return sum(_characters_beside(block) for block in blocks if type(block) is not TextBlock) + sum(
+        len(memoryview(block.citations)) for block in blocks if isinstance(block, TextBlock) and block.citations
+    )
+
+
+def _characters_beside(block: AnyBlock) -> int:
     if isinstance(block, ThoughtBlock):
         return len(block.thinking)
     if isinstance(block, RedactedBlock):
         return len(block.data)
     if isinstance(block, ProviderToolUse):
         return len(memoryview(block.input))
-    if isinstance(block, ProviderToolResult):
-        return len(memoryview(block.content))
-    return len(memoryview(block.citations)) if isinstance(block, TextBlock) else 0
+    return len(memoryview(block.content)) if isinstance(block, ProviderToolResult) else 0
 
 
 def _unsaid_characters(turns: Sequence[AskedTurn]) -> int:
@@ -204,12 +213,12 @@ def _unsaid_characters(turns: Sequence[AskedTurn]) -> int:
     return sum(len(encode(block)) for blocks in said for block in blocks if isinstance(block, OF_CALLERS))
 
 
-def _parts_of(asked: MessagesFields, turns: Sequence[AskedTurn]) -> frozenset[Part]:
+def _parts_of(asked: MessagesFields, blocks: Sequence[AnyBlock]) -> frozenset[Part]:
     """The caches that may be written."""
     marked: list[CacheMark | None] = [asked.cache_control, *(tool.cache_control for tool in asked.tools or ())]
     if isinstance(asked.system, list):
         marked += [block.cache_control for block in asked.system]
-    marked += [block.cache_control for block in _blocks(turns)]
+    marked += [block.cache_control for block in blocks]
     lives = {mark.ttl for mark in marked if mark is not None}
     written = {Part.WRITTEN_1H if life == "1h" else Part.WRITTEN_5M for life in lives}
     return frozenset(written)
