@@ -11,6 +11,7 @@ from tests.relay.fakes import Reply
 from tests.relay.house import House
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.money.charge import UsageSource
+from tollkeeper.relay.aside import LARGE_BYTES
 
 WORDS: Mapping[str, object] = {"role": "assistant", "content": "one two three"}
 # Each has to be looked at by itself, for something in it has a form that nobody knows.
@@ -51,9 +52,9 @@ async def test_while_a_large_answer_is_read_the_loop_goes_on() -> None:
     assert 0 < longest.seconds < seconds_to_read * 2 / 3
 
 
-@pytest.mark.parametrize("more", [{"x": "word " * 100_000}, {"x": "word"}], ids=["large", "small"])
-async def test_an_answer_without_a_report_is_charged_as_counted_whatever_its_size(more: Mapping[str, object]) -> None:
-    body, counted = an_answer(more), Meter()
+@pytest.mark.parametrize("padding", [0, LARGE_BYTES], ids=["on the loop", "beside it"])
+async def test_an_answer_without_a_report_is_charged_as_counted_wherever_it_is_read(padding: int) -> None:
+    body, counted = an_answer({"x": "word"}) + b" " * padding, Meter()
     counted.read_whole(body)
     heard = await House(Reply(body)).chat()
     _, usage, source = heard.booked
