@@ -136,8 +136,9 @@ def _problems_of_charge(one: Evidence, receipt: Receipt) -> Iterator[tuple[str, 
 def bounds(one: Evidence) -> tuple[int, int]:
     """The least and the most output tokens that this call may be charged for."""
     delivered, reported = one.tried.heard.words, one.reported
-    # Some formats say thoughts twice.
-    least = min(delivered, one.made_in_all, one.made_in_all if reported is None else reported)
+    # Some formats say everything several times; thoughts that are sealed are known by a report alone.
+    said = one.made_in_all - sum(truth.thinking_tokens for truth in one.truths)
+    least = min(delivered, one.made_in_all, said if reported is None else reported)
     most = max(one.made_in_all, reported or 0)
     way = one.tried.tried.way
     least -= way.answer.free_tokens * int(str(way.order.fields.get("n", 1)))

@@ -36,6 +36,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     input_tokens: int
     output_tokens: int
+    # Of these, thoughts, shown or not.
+    thinking_tokens: int = 0
     ending: str
     closed_at: float
     # Where the order asked for it: when so many tokens were out, by the monotonic clock.

@@ -22,7 +22,13 @@ LEFT_AT = 100.0
 
 
 def a_call(
-    *, charged: int, answer: AnswerForm = PLAIN, delivered: int = 0, made: int = 100, finished: bool = True
+    *,
+    charged: int,
+    answer: AnswerForm = PLAIN,
+    delivered: int = 0,
+    made: int = 100,
+    thought: int = 0,
+    finished: bool = True,
 ) -> Evidence:
     """A call whose caller left when half of the answer was made, and the rest came a second later."""
     way = Way(number=1, order=OrderForm(stream=True, fields={}), answer=answer, moment=Moment.LATE)
@@ -34,6 +40,7 @@ def a_call(
         request_id="r",
         input_tokens=10,
         output_tokens=made,
+        thinking_tokens=thought,
         ending="finished" if finished else "client_closed",
         closed_at=0.0,
         made_at=moments,
@@ -54,6 +61,9 @@ def a_call(
         (a_call(charged=60, delivered=50, answer=SILENT), False),
         (a_call(charged=40, delivered=50, answer=SILENT), True),
         (a_call(charged=40, delivered=50), True),
+        (a_call(charged=92, delivered=500, thought=8, answer=SILENT), False),
+        (a_call(charged=91, delivered=500, thought=8, answer=SILENT), True),
+        (a_call(charged=92, delivered=500, thought=8), True),
         (a_call(charged=109, answer=SILENT), False),
         (a_call(charged=120, answer=SILENT), True),
         (a_call(charged=101), True),
