@@ -5,6 +5,7 @@ import json
 import struct
 from typing import Any
 
+from tollkeeper.core.calls.embedding import INPUTS_MOST as ORDERED_MOST
 from tollkeeper.core.calls.meter import NotAnAnswer
 from tollkeeper.core.calls.reporting_meters import EmbeddingMeter
 from tollkeeper.core.money.prices import Usage
@@ -59,8 +60,9 @@ def _check_same(as_numbers: Any, as_base64: Any) -> None:
 
 
 def work(data: bytes) -> None:
-    """For each vector, so that a grown answer is translated to its end."""
-    _told(data, max(1, data.count(b'"values"')), wants_base64=True)
+    """For each vector, so that a grown answer is translated to its end; of more than anybody may ask for, none is."""
+    vectors = max(1, data.count(b'"values"'))
+    _told(data, min(vectors, ORDERED_MOST), wants_base64=True)
 
 
 _VALUES = b'{"embeddings":[{"values":['

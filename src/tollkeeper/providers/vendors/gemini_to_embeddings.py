@@ -28,9 +28,11 @@ def embedding_answer(body: bytes, model: str, *, wants_base64: bool, inputs: int
         answer = an_object(decode(body))
     except NOT_READ:
         raise NotAnAnswer from None
-    vectors = [_vector(each.get("values")) for each in objects(answer.get("embeddings"))]
-    if len(vectors) != inputs:
+    embeddings = objects(answer.get("embeddings"))
+    # First, so that of a vendor's vectors no more are looked at than anybody can have asked for.
+    if len(embeddings) != inputs:
         raise NotAnAnswer
+    vectors = [_vector(each.get("values")) for each in embeddings]
     data = [
         {"object": "embedding", "index": index, "embedding": _base64(vector) if wants_base64 else vector}
         for index, vector in enumerate(vectors)
