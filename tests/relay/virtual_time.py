@@ -9,7 +9,8 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec
 
-# Nothing here waits for a thread or a socket for long: whoever does so waits for ever.
+# Nothing here waits for a thread or a socket for long: whoever does so waits for ever. While a thread works, the clock
+# stands still: it would jump over whatever the thread is about to bring.
 REAL_SECONDS_MOST = 10.0
 
 Asked = ParamSpec("Asked")
@@ -19,12 +20,13 @@ class _Jumping(selectors.DefaultSelector):
     """Where it would wait for a timer, it puts the clock forward instead."""
 
     now = 0.0
+    threads_at_work = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready: list[tuple[selectors.SelectorKey, int]] = super().select(0)
         if ready:
             return ready
-        if timeout is None:
+        if timeout is None or (self.threads_at_work and timeout > 0):
             ready = super().select(REAL_SECONDS_MOST)
             assert ready, "everybody waits, and nothing is going to happen"
             return ready
@@ -39,6 +41,17 @@ class VirtualTime(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def run_in_executor(  # type: ignore[override]  # its generics have no name in this version of Python
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
+        work = super().run_in_executor(executor, func, *args)
+        self._jumping.threads_at_work += 1
+        work.add_done_callback(self._note_end_of_work)
+        return work
+
+    def _note_end_of_work(self, _: "asyncio.Future[Any]") -> None:
+        self._jumping.threads_at_work -= 1
 
 
 def in_virtual_time(test: Callable[Asked, Coroutine[Any, Any, None]]) -> Callable[Asked, None]:

@@ -79,6 +79,7 @@ CHAT_GROWN = (
     Grown(b"[", _MESSAGES + b'{"role":"user","content":"a"}],"tools":', b"}", closing=b"]"),
     Grown(b"1,", _MESSAGES + b'{"role":"user","content":"a"}],"x":[', b"1]}"),
     Grown(b"{},", _MESSAGES + b'{"role":"user","content":"a"}],"x":[', b"{}]}"),
+    Grown(b"1e300,", _MESSAGES + b'{"role":"user","content":"a"}],"x":[', b"1]}"),
     Grown(b"9", _MESSAGES + b'{"role":"user","content":"a"}],"n":', b"}"),
     Grown(b"9", _MESSAGES + b'{"role":"user","content":"a"}],"x":0.', b"}"),
     Grown(b";a", _MESSAGES + b'{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:a/b', b'"}}]}]}'),

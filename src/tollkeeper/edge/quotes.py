@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tollkeeper.core.calls.json_fields import encode, read_fields
+from tollkeeper.core.calls.json_fields import decode, encode, read_fields
 from tollkeeper.core.calls.native import Spoken
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.errors import InvalidParameter
@@ -65,7 +65,7 @@ def _asked(body: bytes) -> tuple[str, bytes]:
     if b'"endpoint"' not in body:
         return CHAT_PATH, body
     fields = read_fields(body, ())
-    path = msgspec.json.decode(fields.pop("endpoint", msgspec.Raw(encode(CHAT_PATH))))
+    path = decode(fields.pop("endpoint", msgspec.Raw(encode(CHAT_PATH))))
     if not isinstance(path, str) or path not in QUOTED:
         raise InvalidParameter("endpoint", f"must be one of {', '.join(QUOTED)}")
     return path, encode(fields)

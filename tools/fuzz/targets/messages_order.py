@@ -110,6 +110,7 @@ TARGET = Target(
         Grown(b'{"type":"text","text":"a"},', _BLOCKS, b'{"type":"text","text":"a"}]}]}'),
         Grown(b'{"type":"thinking","thinking":"a"},', _BLOCKS, b'{"type":"text","text":"a"}]}]}'),
         Grown(b"[", _BLOCKS + b'{"type":"tool_use","id":"t","name":"f","input":', b"}]}]}", closing=b"]"),
+        Grown(b"1e300,", _BLOCKS + b'{"type":"tool_use","id":"t","name":"f","input":{"a":[', b"1]}}]}]}"),
         Grown(b'{"name":"a"},', _MESSAGES + b'{"role":"user","content":"a"}],"tools":[', b'{"name":"a"}]}'),
     ),
     size_bytes_most=ORDER_BYTES_MOST,

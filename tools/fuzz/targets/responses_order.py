@@ -106,6 +106,9 @@ TARGET = Target(
         Grown(b'{"role":"assistant","content":"a"},', _INPUT + json.dumps(CALL).encode() + b",", b'{"role":"user"}]}'),
         Grown(json.dumps(CALL).encode() + b",", _INPUT, b'{"role":"user","content":"a"}]}'),
         Grown(b'{"type":"reasoning","summary":[]},', _INPUT, b'{"role":"user","content":"a"}]}'),
+        Grown(
+            b"1e300,", b'{"model":"m","input":"a","tools":[{"type":"function","name":"a","parameters":{"a":[', b"1]}}]}"
+        ),
         Grown(b'{"type":"custom","name":"a"},', b'{"model":"m","input":"a","tools":[', b'{"type":"web_search"}]}'),
         Grown(b'{"a":', b'{"model":"m","input":"a","tools":[{"type":"mcp","x":', b"1}]}", closing=b"}"),
     ),

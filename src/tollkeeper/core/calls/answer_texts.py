@@ -23,6 +23,7 @@ from tollkeeper.core.calls.answer_forms import (
     ReceivedAnswer,
     ReceivedChoice,
 )
+from tollkeeper.core.calls.json_numbers import read_float
 
 STRINGS_BYTES_MOST = 256 * 1024
 # Names of what is no output, as long as there is little of it.
@@ -54,7 +55,7 @@ LOGPROBS_NAMES = frozenset(
 # A token has its probability, and the numbers of its bytes: up to four for each character.
 NUMBERS_EACH = 6
 
-decode_anything = msgspec.json.Decoder().decode
+decode_anything = msgspec.json.Decoder(float_hook=read_float).decode
 encode = msgspec.json.Encoder().encode
 _NUMBER = re.compile(r"[-+.eE\d]*")
 NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw
 
+from tollkeeper.core.calls.json_numbers import read_float
 from tollkeeper.core.calls.large_json import look_through
 from tollkeeper.core.calls.malformed import malformed
 from tollkeeper.core.errors import PARAM_CHARACTERS_MOST, InvalidParameter, MalformedBody, UnsupportedParameter
@@ -37,7 +38,7 @@ _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)` - at `", r
 Fields = TypeVar("Fields")
 
 encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder(float_hook=read_float).decode
 decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 decode_array: Callable[[Raw], list[Raw]] = msgspec.json.Decoder(list[Raw]).decode
 NOT_READ = (msgspec.MsgspecError, UnicodeError, RecursionError)

@@ -6,13 +6,14 @@ import msgspec
 
 from tollkeeper.core.calls.answer_forms import NotAnAnswer
 from tollkeeper.core.calls.answer_reading import strictly_written
+from tollkeeper.core.calls.json_numbers import read_float
 
 JsonObject = dict[str, Any]
 
 # More than any call could use: such a number is not a count.
 COUNT_MOST = 10**12
 
-decode_strictly = msgspec.json.Decoder().decode
+decode_strictly = msgspec.json.Decoder(float_hook=read_float).decode
 NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, NotAnAnswer)
 
 

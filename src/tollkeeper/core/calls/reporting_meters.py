@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from tollkeeper.core.calls.image_meter import IMAGE_PLACE, ImageMeter
+from tollkeeper.core.calls.json_numbers import read_float
 from tollkeeper.core.money.parts import NO_PARTS, UsageParts
 from tollkeeper.core.money.prices import Usage
 
@@ -20,7 +21,7 @@ USAGE_BYTES_MOST = 16 * 1024
 VECTOR = b"embedding"
 VECTOR_PLACE = b"{[{["
 
-decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder(float_hook=read_float).decode
 NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 

@@ -10,11 +10,12 @@ import msgspec
 from msgspec import Raw
 
 from tollkeeper.core.calls.answer_texts import NOT_READ, text_in
+from tollkeeper.core.calls.json_numbers import read_float
 
 # A larger answer is not looked through: that would keep other calls waiting.
 LOOKED_THROUGH_BYTES_MOST = 2 * 1024 * 1024
 
-decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder(float_hook=read_float).decode
 encode = msgspec.json.Encoder().encode
 
 

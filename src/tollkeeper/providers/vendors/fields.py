@@ -19,6 +19,7 @@ from enum import StrEnum
 import msgspec
 from msgspec import Raw
 
+from tollkeeper.core.calls.json_numbers import read_float
 from tollkeeper.core.errors import UnsupportedParameter
 
 
@@ -182,7 +183,7 @@ OTHER_NAMES = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "
 
 NOT_BY_THIS_ONE = refused("the provider of this model does not take it")
 
-decode = msgspec.json.Decoder().decode
+decode = msgspec.json.Decoder(float_hook=read_float).decode
 
 
 def fitting(

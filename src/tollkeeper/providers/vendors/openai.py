@@ -5,7 +5,7 @@ import time
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
-from tollkeeper.core.calls.json_fields import encode
+from tollkeeper.core.calls.json_fields import decode, encode
 from tollkeeper.core.calls.media import MediaOrder
 from tollkeeper.core.calls.native import Dialect, Native
 from tollkeeper.core.errors import UnsupportedParameter
@@ -84,7 +84,7 @@ def _body(order: ChatOrder, account: ProviderAccount) -> bytes:
         changes["model"] = theirs
     if order.stream and not order.wants_usage and "stream_options" not in account.rejects:
         # What is charged is what the provider reports, so it is asked to; the relay takes the report out again.
-        asked = msgspec.json.decode(fields.get("stream_options", b"null")) or {}
+        asked = decode(fields.get("stream_options", b"null")) or {}
         changes["stream_options"] = {**asked, ASK_FOR_USAGE: True}
     if fields is not order.fields:
         return msgspec.structs.replace(order, fields=fields).body_with(**changes)

@@ -17,6 +17,7 @@ from msgspec import Meta, Raw
 
 from tollkeeper.core.calls.chat import TOKENS_MOST, WANTED, WholeNumber
 from tollkeeper.core.calls.chat_form import CheckedInputAudio, PromptCache, Word, wanted_inside
+from tollkeeper.core.calls.json_numbers import read_float
 from tollkeeper.core.errors import InvalidParameter, MalformedBody, UnsupportedParameter
 
 NOTHING = Raw(b"null")
@@ -173,7 +174,7 @@ decode_file = msgspec.json.Decoder(InputFile).decode
 decode_sound = msgspec.json.Decoder(InputSound).decode
 decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 decode_text: Callable[[Raw], str] = msgspec.json.Decoder(str).decode
-decode_anything = msgspec.json.Decoder().decode
+decode_anything = msgspec.json.Decoder(float_hook=read_float).decode
 
 
 def wanted_here(place: str) -> str:
