@@ -12,6 +12,8 @@ AT_ONCE ?= --numprocesses 2 --dist worksteal
 AT_A_TIME ?= 1
 # Tests that are run by a proof in the same go, as CI does.
 LEFT_TO_PROOFS ?=
+# What follows where tests failed, as CI has it.
+SECOND_LOOK ?=
 BIN := .venv/bin
 # Where it is set, every process that a test starts compiles the service anew, and each run all of the tests.
 export PYTHONDONTWRITEBYTECODE :=
@@ -65,7 +67,7 @@ check:  ## Everything a change must pass: format, lint, types, layers, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.reference --check
-	$(BIN)/pytest $(AT_ONCE) $(LEFT_TO_PROOFS)
+	$(BIN)/pytest $(AT_ONCE) $(LEFT_TO_PROOFS) $(SECOND_LOOK)
 
 test:  ## The tests alone
 	$(BIN)/pytest $(AT_ONCE)

@@ -66,6 +66,7 @@ def main() -> int:
     stop_in_order_when_terminated()
     runs = Runs(asked.size)
     others = [proof for proof in names() if proof not in (*ALONE, *LONGEST)]
+    # All in threads: this one waits, and can be ended.
     with ThreadPoolExecutor(asked.at_once) as pool, ThreadPoolExecutor(1) as one_by_one:
         try:
             list(pool.map(runs.run, (*LONGEST, *others)))

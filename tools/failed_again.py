@@ -5,6 +5,7 @@ It does not stop a commit that has nothing to do with it. One that fails again d
 
 Rules of this file
 1. Tests only: a proof counts money, so what it saw once is so.
+2. Only after a run that came to its end: of one that broke off, nobody knows what would have failed.
 """
 
 import json
@@ -12,13 +13,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tools.dependencies import PROJECT
 
 FEW = 3
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
 
-def main(project: Path = PROJECT) -> int:
+def main(status: int, project: Path = PROJECT) -> int:
+    """`status`: of the run in which they failed."""
+    if status != pytest.ExitCode.TESTS_FAILED:
+        print(f"The run broke off with {status}: nothing is tried again.")
+        return 1
     failed = sorted(json.loads((project / FAILED).read_text())) if (project / FAILED).exists() else []
     if not 0 < len(failed) <= FEW:
         print(f"{len(failed)} tests failed: they are not tried again.")
@@ -32,4 +39,4 @@ def main(project: Path = PROJECT) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1])))

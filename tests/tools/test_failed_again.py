@@ -33,21 +33,26 @@ def first_look(project: Path, **files: str) -> int:
 
 def test_what_holds_alone_is_named_and_forgiven(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert first_look(tmp_path, disturbed=DISTURBED) == 1
-    assert failed_again.main(tmp_path) == 0
+    assert failed_again.main(1, tmp_path) == 0
     assert "FLAKED test_disturbed.py::test_disturbed" in capfd.readouterr().out
 
 
 def test_what_fails_again_stays_failed(tmp_path: Path) -> None:
     assert first_look(tmp_path, disturbed=DISTURBED, broken=BROKEN) == 1
-    assert failed_again.main(tmp_path) == 1
+    assert failed_again.main(1, tmp_path) == 1
 
 
 def test_what_failed_before_any_test_is_not_forgiven(tmp_path: Path) -> None:
-    assert failed_again.main(tmp_path) == 1
+    assert failed_again.main(1, tmp_path) == 1
+
+
+def test_a_run_that_broke_off_is_not_forgiven(tmp_path: Path) -> None:
+    assert first_look(tmp_path, disturbed=DISTURBED) == 1
+    assert failed_again.main(3, tmp_path) == 1
 
 
 def test_many_are_not_tried_again(tmp_path: Path) -> None:
     failed = tmp_path / failed_again.FAILED
     failed.parent.mkdir(parents=True)
     failed.write_text(json.dumps({f"test_{number}.py::test": True for number in range(failed_again.FEW + 1)}))
-    assert failed_again.main(tmp_path) == 1
+    assert failed_again.main(1, tmp_path) == 1
