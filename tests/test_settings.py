@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tollkeeper.settings import BadSettings, Secret, headers_in, keys_by_version, load
+from tollkeeper.settings import BadSettings, Secret, headers_in, keys_by_version, load, operator_access
 from tools.node import fresh_secrets
 
 NEEDED = {
@@ -149,3 +149,43 @@ def test_headers_for_the_collector_are_written_as_opentelemetry_writes_them() ->
         "x-scope": "tenant one",
     }
     assert headers_in("") == {}
+
+
+OPERATOR_KEY = "op-" + "a" * 48
+
+
+@pytest.mark.parametrize(
+    "url", ["https://console.example/", "http://localhost:8090", "http://127.0.0.1:8090", "http://[::1]:1"]
+)
+def test_a_command_line_needs_an_address_and_an_operator_key_and_nothing_else(url: str) -> None:
+    access = operator_access({"TOLLKEEPER_OPERATOR_URL": url, "TOLLKEEPER_OPERATOR_KEY": OPERATOR_KEY})
+    assert access is not None
+    assert (access.url, access.key.reveal()) == (url.rstrip("/"), OPERATOR_KEY)
+    assert OPERATOR_KEY not in repr(access)
+
+
+def test_the_operator_key_may_stand_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "laptop.toml"
+    file.write_text(f'operator_url = "https://console.example"\noperator_key = "{OPERATOR_KEY}"\n')
+    assert operator_access({"TOLLKEEPER_CONFIG": str(file)}) is not None
+    assert operator_access(NEEDED) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "told"),
+    [
+        ("https://console.example", "", "TOLLKEEPER_OPERATOR_KEY is not set"),
+        ("", OPERATOR_KEY, "TOLLKEEPER_OPERATOR_URL is not set"),
+        ("http://console.example", OPERATOR_KEY, "must begin with https://"),
+        ("http://127.0.0.1.example", OPERATOR_KEY, "must begin with https://"),
+        ("https://me:secret@console.example", OPERATOR_KEY, "TOLLKEEPER_OPERATOR_URL"),
+        ("https://", OPERATOR_KEY, "TOLLKEEPER_OPERATOR_URL"),
+        ("https://console.example:x", OPERATOR_KEY, "this is no address"),
+        ("https://console.example", "sk-hunter2", "TOLLKEEPER_OPERATOR_KEY is no operator key"),
+    ],
+)
+def test_an_address_or_operator_key_that_cannot_be_used_is_told(url: str, key: str, told: str) -> None:
+    with pytest.raises(BadSettings) as problem:
+        operator_access({"TOLLKEEPER_OPERATOR_URL": url, "TOLLKEEPER_OPERATOR_KEY": key})
+    assert told in str(problem.value)
+    assert "hunter2" not in str(problem.value)

@@ -13,8 +13,10 @@ from pathlib import Path
 import msgspec
 
 from tollkeeper.cli.exit_codes import MEANINGS
+from tollkeeper.console.admin.openapi import openapi_json
 from tollkeeper.core.dialects.responses.form import ENCRYPTED, LEFT_OUT, PASSING, REFUSED
 from tollkeeper.edge.routes import ROUTES
+from tollkeeper.office.table import ACTS
 from tollkeeper.providers.vendors.fields import CAN_BE_SPARED, FIELDS, WireFormat
 from tollkeeper.providers.vendors.media_fields import (
     AUDIO_FIELDS,
@@ -109,6 +111,11 @@ def _of_responses() -> Iterator[str]:
     yield ""
 
 
+def operator_document() -> Iterator[str]:
+    """The operator API, as it publishes itself."""
+    yield openapi_json(ACTS).decode()
+
+
 def commands_page() -> Iterator[str]:
     """Typer's own account of the commands, and what holds for all of them."""
     command = [sys.executable, "-m", "typer", "tollkeeper.cli", "utils", "docs", "--name", "tollkeeper"]
@@ -137,6 +144,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "endpoints.md": routes_page,
     "parameters.md": parameters_page,
     "openapi.json": openapi_document,
+    "operator-openapi.json": operator_document,
     "commands.md": commands_page,
     "directions.md": directions_page,
     "metrics.md": metrics_page,

@@ -176,7 +176,7 @@ class Ring:
     async def _cash_in(self) -> None:
         """Ask for whatever is withdrawable; support pays most."""
         await _gathered(self._withdraw(member) for member in self.members)
-        for number, asked in enumerate(await self._town.partners.open_withdrawals()):
+        for number, asked in enumerate(await self._town.partners.withdrawals()):
             if number % 3 > 0:
                 await self._town.pay(asked.id)
             else:

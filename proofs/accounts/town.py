@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from proofs.rig.database import connect
-from tollkeeper.accounts.money.codes import BatchWish, make_codes
+from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch
 from tollkeeper.core.money.codes import code_digest
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms, micros_from_usd
 from tollkeeper.core.people.logins import Actor, Role
@@ -78,9 +78,8 @@ class Town:
             wish = BatchWish(
                 codes=min(CODES_MOST, count - len(codes)), usd_micros=micros_from_usd(Decimal(usd)), months=months
             )
-            issued = await make_codes(wish, secrets.choice, self.codes, by=BY)
-            assert await self.codes.mark_exported(issued.batch_id, actor=ACTOR)
-            codes += issued.codes
+            opened = await make_batch(wish, secrets.token_hex(16), self.codes, by=BY)
+            codes += await export_codes(opened.batch_id, secrets.choice, self.codes, by=BY)
         return codes
 
     async def redeem(

@@ -22,7 +22,7 @@ from proofs.rig.customers import PROVIDER_KEY
 from proofs.rig.database import connect, migrated
 from proofs.rig.deployment import deployment
 from proofs.rig.patience import came_true
-from tollkeeper.accounts.money.codes import BatchWish, hand_out, make_codes
+from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch
 from tollkeeper.accounts.people.sign_up import SignUpWish, open_account
 from tollkeeper.app import Office, office
 from tollkeeper.core.catalog.models import Kind
@@ -191,9 +191,8 @@ class Place:
         wish = BatchWish(codes=how_many, usd_micros=micros_from_usd(Decimal(usd)), months=MONTHS)
 
         async def make(desk: Office) -> Sequence[str]:
-            issued = await make_codes(wish, secrets.choice, desk.codes, by=desk.operator)
-            await hand_out(issued.batch_id, desk.codes, by=desk.operator)
-            return issued.codes
+            opened = await make_batch(wish, secrets.token_hex(16), desk.codes, by=desk.operator)
+            return await export_codes(opened.batch_id, secrets.choice, desk.codes, by=desk.operator)
 
         return self.operate(make)
 

@@ -54,9 +54,13 @@ class Wire:
     def ask(self, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None) -> Reply:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         told = self._always | ({"Cookie": cookies} if cookies else {}) | dict(headers or {})
-        self._connection.request(method, path, body.encode() if body else None, told)
-        answer = self._connection.getresponse()
-        raw = answer.read()
+        try:
+            answer, raw = self._exchange(method, path, body, told)
+        except (BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
+            # The server ends a connection whose last request it refused without reading its body to the end. Browsers
+            # then open another one, and so does this.
+            self._connection.close()
+            answer, raw = self._exchange(method, path, body, told)
         reply = Reply(status=answer.status, headers=answer.getheaders(), text=raw.decode(errors="replace"))
         for line in reply.cookies:
             name, _, rest = line.partition("=")
@@ -65,6 +69,13 @@ class Wire:
             if value and "max-age=0" not in rest.lower():
                 self.cookies[name] = value
         return reply
+
+    def _exchange(
+        self, method: str, path: str, body: str, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        self._connection.request(method, path, body.encode() if body else None, headers)
+        answer = self._connection.getresponse()
+        return answer, answer.read()
 
     def first_byte(self, path: str) -> int:
         """Ask for a page and hear only its beginning; the status. The connection is over then."""

@@ -15,7 +15,7 @@ from granian.http import HTTP1Settings
 
 from proofs.rig.measuring.processes import listeners
 from proofs.rig.patience import wait_until
-from tollkeeper.edge.http.exchange import Receive, Scope, Send
+from tollkeeper.edge.http.exchange import AsgiScope, Receive, Send
 from tollkeeper.ports import UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream
 from tools.node import clean_environment
@@ -23,7 +23,7 @@ from tools.services.process import free_port
 
 FIRST_BYTE_SECONDS = 600
 
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 
 class BareProxy:
@@ -61,7 +61,7 @@ def proxy(upstream: str, provider_key: str) -> App:
     url = f"{upstream}/chat/completions"
     headers = (("content-type", "application/json"), ("authorization", f"Bearer {provider_key}"))
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await live(receive, send, client)
             return

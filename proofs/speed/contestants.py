@@ -131,7 +131,7 @@ def furnish(settings: Mapping[str, str], upstream: str) -> list[str]:
     command(dict(settings), "migrate")
     asyncio.run(with_limits(settings["TOLLKEEPER_DATABASE_URL"], CALLS_A_MINUTE))
     command(dict(settings), "model", "add", MODEL, "--multiplier", "1.25", "--completion", "4")
-    added = tollkeeper(settings, "provider", "add", "simulator", upstream, stdin=PROVIDER_KEY)
+    added = tollkeeper(settings, "provider", "add", "simulator", upstream, "--all-models", stdin=PROVIDER_KEY)
     assert added.returncode == 0, added.stderr
     return asyncio.run(customers(settings))
 

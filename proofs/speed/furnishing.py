@@ -37,7 +37,7 @@ def furnish(model: str, upstream: str, provider_key: str) -> None:
     command("migrate")
     command("group", "set", "standard", *LIMITS)
     command("model", "add", model, "--multiplier", "1.25", "--completion", "4")
-    command("provider", "add", "simulator", upstream, stdin=provider_key)
+    command("provider", "add", "simulator", upstream, "--all-models", stdin=provider_key)
 
 
 def a_customer(number: int) -> str:

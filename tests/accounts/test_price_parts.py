@@ -21,6 +21,7 @@ from tollkeeper.ports.catalog.prices import (
     Preview,
     PriceChange,
     PriceEntry,
+    PriceQuery,
     PriceRow,
     Withdrawn,
 )
@@ -66,6 +67,9 @@ class Book:
         return [
             PriceRow(price=price, kind=Kind.CHAT, announced_at=NOW, withdrawn_at=None, **told) for price in self._prices
         ]
+
+    async def page(self, query: PriceQuery, *, after_id: int | None, limit: int | None) -> Sequence[PriceRow]:
+        raise NotImplementedError
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
         nothing = Effect(account_id=None, calls=0, charged=Quota(0), old=Quota(0), new=Quota(0))

@@ -14,8 +14,8 @@ from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.providers.peers import a_peer, saying
+from tollkeeper.accounts.providers.description import BadDescription, check_address
 from tollkeeper.app import office
-from tollkeeper.cli.provider_words import BadDescription, check_address
 from tollkeeper.core.provider_address import Reach, reach_of_host
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream

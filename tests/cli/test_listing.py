@@ -25,7 +25,8 @@ ACTS = {
     *("edit", "rotate", "pause", "resume", "revoke", "open", "role", "revoke-sessions", "reset-password", "unlock"),
     *("drop-second-factor", "drop-passkeys", "sign-up", "verify", "sign-in", "make", "withdraw", "approve", "pay"),
     *("refuse", "add", "set", "move", "enter", "extend", "drain", "test", "remove", "lift", "export", "clean"),
-    *("provider", "model", "rotate-key", "retire", "reseal", "reopen"),
+    *("provider", "model", "rotate-key", "retire", "reseal", "reopen", "set-group"),
+    *("hide", "unhide", "provider", "model", "rotate-key", "retire", "reseal", "reopen"),
 }
 
 

@@ -27,6 +27,7 @@ TYPED = {
     "faucet": (["faucet", "77", "--ip", "192.0.2.7"], 1, NOBODY),
     "statement": (["statement", "77", "october"], 1, "write one like"),
     "jobs": (["jobs"], 0, "No job was ever done here."),
+    "nodes": (["nodes"], 0, "No node was ever started here."),
     "account": (["account", "create", "Ada"], 0, r"account \d+"),
     "key": (["key", "revoke", "77"], 1, "There is no key 77."),
     "login": (["login", "list"], 0, "second factor"),
@@ -46,6 +47,8 @@ TYPED = {
     "books": (["books", "check"], 0, "The books are clean."),
     "call": (["call", "show", "00000000-0000-7000-8000-000000000000"], 1, "There is no call 00000000"),
     "usage": (["usage", "list"], 0, "There are no such calls in the usage log."),
+    "operator-key": (["operator-key", "list"], 0, "There are no operator keys."),
+    "audit": (["audit", "verify"], 0, "The audit trail is whole."),
     "demo": (["demo", "provider", "--storm", "fog"], 1, "fog"),
 }
 

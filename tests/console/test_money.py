@@ -1,7 +1,6 @@
 """Top-ups, the faucet and prices on their pages."""
 
 import re
-import secrets
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -10,12 +9,13 @@ import asyncpg
 import pytest
 from starlette.applications import Starlette
 
+from tests.codes import sold
 from tests.console.browser import Answer, Browser
 from tests.console.calls import in_words
 from tests.console.conftest import enter
 from tests.customers import ACTOR, Customers
-from tests.people import AN_OPERATOR, People, Person
-from tollkeeper.accounts.money.codes import BatchWish, make_codes
+from tests.people import People, Person
+from tollkeeper.accounts.money.codes import BatchWish
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
 from tollkeeper.console.desks import Desks
 from tollkeeper.console.figures import exact
@@ -33,9 +33,8 @@ WRONG = "TK-2222-2222-2222-2222-2222-2222-2222"
 
 async def a_code(townsfolk: Customers, *, usd: str = "10") -> str:
     wish = BatchWish(codes=1, usd_micros=micros_from_usd(Decimal(usd)), months=9)
-    issued = await make_codes(wish, secrets.choice, townsfolk.desk.codes, by=AN_OPERATOR)
-    assert await townsfolk.desk.codes.mark_exported(issued.batch_id, actor=ACTOR)
-    return issued.codes[0]
+    [code] = await sold(townsfolk.desk.codes, wish)
+    return code
 
 
 async def send(browser: Browser, code: str, **fields: str) -> Answer:

@@ -1,17 +1,17 @@
 """The partner plan on its page."""
 
 import re
-import secrets
 from decimal import Decimal
 
 import asyncpg
 import pytest
 from starlette.applications import Starlette
 
+from tests.codes import sold
 from tests.console.browser import Answer, Browser
 from tests.customers import ACTOR, Customers
-from tests.people import AN_OPERATOR, Enrolled, People, Person
-from tollkeeper.accounts.money.codes import BatchWish, make_codes
+from tests.people import Enrolled, People, Person
+from tollkeeper.accounts.money.codes import BatchWish
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
 from tollkeeper.console.desks import Desks
 from tollkeeper.core.partner.plan import micros_from_usd
@@ -27,9 +27,8 @@ async def a_partner(people: People, townsfolk: Customers, desks: Desks) -> tuple
     gift_code = (await desks.partners.statement(person.account_id)).gift_code
     friend = await people.a_person(gift_code=gift_code)
     wish = BatchWish(codes=1, usd_micros=micros_from_usd(Decimal(1_000)), months=9)
-    issued = await make_codes(wish, secrets.choice, townsfolk.desk.codes, by=AN_OPERATOR)
-    await townsfolk.desk.codes.mark_exported(issued.batch_id, actor=ACTOR)
-    code = RedeemWish(account_id=friend.account_id, code=issued.codes[0], ip=None)
+    [card] = await sold(townsfolk.desk.codes, wish)
+    code = RedeemWish(account_id=friend.account_id, code=card, ip=None)
     await redeem(code, desks.referral_terms, desks.redemptions, actor=ACTOR)
     return person, friend
 

@@ -62,7 +62,7 @@ async def test_an_account_whose_key_is_accepted_again_comes_back_and_the_others_
         account_id = await customers.desk.providers.add(wanted, actor=ACTOR)
         if name != "third":
             await SqlSuspensions(database, Silent()).suspend(account_id, "its key was refused with 401")
-    vendor, suspensions = Vendor("second"), SqlSuspensions(worker, Silent(), actor="worker")
+    vendor, suspensions = Vendor("second"), SqlSuspensions(worker, Silent())
     find = partial(suspended_accounts, worker, envelope_keys_of(settings))
 
     with caplog.at_level(logging.WARNING, "tollkeeper.jobs"):

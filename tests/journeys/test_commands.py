@@ -50,7 +50,9 @@ def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
 
 
 async def test_a_provider_key_is_sealed_and_never_shown(own: dict[str, str]) -> None:
-    added = tollkeeper(own, "provider", "add", "first", "https://api.example/v1", stdin="provider-secret\n")
+    added = tollkeeper(
+        own, "provider", "add", "first", "https://api.example/v1", "--all-models", stdin="provider-secret\n"
+    )
     assert added.returncode == 0
     assert "provider-secret" not in added.stdout + added.stderr
     connection = await asyncpg.connect(own["TOLLKEEPER_DATABASE_URL"])

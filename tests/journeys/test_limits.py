@@ -229,6 +229,9 @@ async def test_too_many_invalid_calls_ban_the_ip_that_sent_them_until_support_li
     [record] = await village.customers.desk.abuse.bans(ip="198.51.100.7")
     assert record.why == "invalid_calls"
     assert record.counted["calls"] == INVALID_CALLS + 1
+    seen = record.counted["codes_seen_here"]
+    assert isinstance(seen, dict)
+    assert sum(seen.values()) <= INVALID_CALLS + 1
     assert await village.customers.desk.abuse.lift_ban("198.51.100.7", "they mended it", actor=ACTOR)
     wait_until(lambda: banned() is None, within_seconds=30)
 

@@ -30,7 +30,9 @@ def provider() -> Iterator[Simulator]:
 
 
 def add(own: dict[str, str], *arguments: str, key: str = PROVIDER_KEY) -> subprocess.CompletedProcess[str]:
-    return tollkeeper(own, "provider", "add", *arguments, stdin=f"{key}\n")
+    """Without models of its own it serves them all."""
+    served = () if "--model" in arguments else ("--all-models",)
+    return tollkeeper(own, "provider", "add", *arguments, *served, stdin=f"{key}\n")
 
 
 def listed(own: dict[str, str]) -> str:
@@ -60,6 +62,8 @@ async def suspend(own: dict[str, str]) -> None:
 
 async def test_an_account_is_added_with_its_place_and_listed(own: dict[str, str]) -> None:
     place = ["--tier", "2", "--weight", "30", "--rpm", "60", "--tpm", "9000", "--concurrency", "4", "--cost", "0.8"]
+    for model in ("gpt-4o", "o3"):
+        assert tollkeeper(own, "model", "add", model).returncode == 0
     form = ["--vendor", "azure", "--api-version", "2025-03-01-preview", "--rejects", "seed", "--rejects", "user"]
     added = add(own, "first", "https://api.example/v1", *place, *form, "--model", "gpt-4o=mine", "--model", "o3")
     assert added.returncode == 0, added.stderr
@@ -145,6 +149,44 @@ def test_an_operator_lets_more_parameters_pass(own: dict[str, str], provider: Si
     assert (told.returncode, "cannot pass to anthropic" in told.stderr) == (1, True)
 
 
+def test_everything_about_an_account_is_set_and_shown(own: dict[str, str]) -> None:
+    assert tollkeeper(own, "model", "add", "gpt-4o").returncode == 0
+    added = tollkeeper(own, "provider", "add", "first", "https://api.openai.com/v1", stdin="secret\n")
+    assert "It serves the models of openai that are in the catalog, now or later." in added.stdout
+    assert "all of openai" in listed(own)
+    place = ("--tier", "2", "--weight", "7", "--rpm", "60", "--tpm", "none", "--concurrency", "4", "--cost", "0.75")
+    assert tollkeeper(own, "provider", "set", "first", *place, "--model", "gpt-4o=mine").returncode == 0
+    shown = tollkeeper(own, "provider", "show", "first").stdout
+    for line in ("tier\t2", "weight\t7, 100 % of its tier", "limits\t60 requests/min, 4 at once", "models\t1"):
+        assert line in shown
+    assert "cost\t0.75 of the list price" in shown
+    assert "  gpt-4o\tmine" in shown
+    assert tollkeeper(own, "provider", "set", "first", "--rpm", "none", "--model", "none").returncode == 0
+    again = tollkeeper(own, "provider", "set", "first", "--rpm", "none")
+    assert again.stdout == "provider account first is set, as it was before\n"
+    assert "limits\t4 at once" in tollkeeper(own, "provider", "show", "first").stdout
+
+
+def test_another_host_is_asked_for_its_key(own: dict[str, str]) -> None:
+    assert add(own, "first", "https://api.example/v1").returncode == 0
+    moved = ("provider", "set", "first", "--base-url", "https://other.example/v1")
+    refused = tollkeeper(own, *moved)
+    assert (refused.returncode, "--with-key" in refused.stderr) == (1, True)
+    assert tollkeeper(own, *moved, "--with-key", stdin="another-secret\n").returncode == 0
+    assert "address\thttps://other.example/v1" in tollkeeper(own, "provider", "show", "first").stdout
+
+
+def test_an_account_is_removed_once_it_takes_no_calls(own: dict[str, str]) -> None:
+    assert add(own, "first", "https://api.example/v1").returncode == 0
+    refused = tollkeeper(own, "provider", "remove", "first")
+    assert (refused.returncode, "Pause it or let it drain first" in refused.stderr) == (1, True)
+    assert tollkeeper(own, "provider", "drain", "first").returncode == 0
+    assert "is removed" in tollkeeper(own, "provider", "remove", "first").stdout
+    assert "There is no provider account 'first'." in tollkeeper(own, "provider", "show", "first").stderr
+    again = add(own, "first", "https://api.example/v1")
+    assert (again.returncode, "Choose another name" in again.stderr) == (1, True)
+
+
 async def test_a_refused_key_stays_suspended_and_unseen(own: dict[str, str], provider: Simulator) -> None:
     assert add(own, "first", provider.base, key="sk-not-the-right-one").returncode == 0
     await suspend(own)
@@ -193,6 +235,9 @@ async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider:
         (["add", "p", "https://api.example/v1?a=b"], "no query"),
         (["add", "p", "http://api.example/v1"], "--insecure-http"),
         (["add", "p", "https://api.example/v1", "--model", "a=b", "--model", "a"], "'a' was given twice"),
+        (["add", "p", "https://api.example/v1"], "Name each with --model, or say --all-models"),
+        (["add", "p", "https://api.example/v1", "--model", "gpt"], "There is no model 'gpt' in the catalog."),
+        (["set", "p", "--rpm", "many"], "'many' is not a limit"),
         (["add", "p", "https://api.example/v1", "--cost", "-1"], "is not a multiplier"),
         (["add", "Bad Name", "https://api.example/v1"], "A provider account's name has 1 to 64"),
         (["pause", "nobody"], "There is no provider account 'nobody'."),

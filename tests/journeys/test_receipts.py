@@ -1,5 +1,7 @@
 """Receipts, as an operator looks them up."""
 
+from functools import partial
+
 import pytest
 
 from tests.chat import chat, listening, order, read_until, receipt_of, request_id_in
@@ -50,3 +52,25 @@ async def test_a_call_under_way_is_told_as_such(
         shown = tollkeeper(town[0], "call", "show", request_id)
     assert "under way since" in shown.stdout
     assert "USD" in shown.stdout
+
+
+async def test_a_call_that_was_refused_is_explained_to_support_for_a_day(
+    town: tuple[dict[str, str], Customers], node: Node, townsfolk: Customers
+) -> None:
+    poor, model = await townsfolk.a_customer(usd=None), await townsfolk.a_model()
+    wait_until(lambda: model in ask(node, "/v1/models", key=poor.key).text.decode(), within_seconds=20)
+    short = chat(node, poor.key, model, "a canary")
+    assert short.status == 403
+    await townsfolk.desk.keys.pause(poor.key_id, account_id=poor.account_id, actor="a test")
+    wait_until(lambda: chat(node, poor.key, model, "a canary").status == 401, within_seconds=20)
+    paused = chat(node, poor.key, model, "a canary")
+    for answer, code in ((short, short.error["code"]), (paused, "paused_api_key")):
+        request_id = answer.headers["x-request-id"]
+        asked = partial(tollkeeper, town[0], "call", "show", request_id)
+        wait_until(lambda asked=asked: asked().returncode == 0, within_seconds=60)  # type: ignore[misc]
+        shown = tollkeeper(town[0], "call", "show", request_id, "--account", str(poor.account_id)).stdout
+        assert code in shown
+        assert "nothing was charged" in " ".join(shown.split())
+        assert "canary" not in shown
+    stranger = chat(node, "sk-" + "x" * 49, model, "a canary").headers["x-request-id"]
+    assert tollkeeper(town[0], "call", "show", stranger).returncode == 1

@@ -9,7 +9,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tollkeeper.edge.routes import ROUTES
 from tools.openapi.document import described, document, openapi_document
 from tools.openapi.operations import PATHS
-from tools.reference import FOLDER
+from tools.reference import FOLDER, operator_document
 
 
 def test_the_document_is_valid_by_the_standard() -> None:
@@ -19,6 +19,12 @@ def test_the_document_is_valid_by_the_standard() -> None:
 def test_the_published_file_is_what_the_code_says() -> None:
     written = (FOLDER / "openapi.json").read_text()
     assert written == "".join(openapi_document()) + "\n", "run 'make docs'"
+
+
+def test_the_operator_apis_document_is_valid_and_published() -> None:
+    written = (FOLDER / "operator-openapi.json").read_text()
+    assert written == "".join(operator_document()) + "\n", "run 'make docs'"
+    assert list(OpenAPIV31SpecValidator(json.loads(written)).iter_errors()) == []
 
 
 def test_every_route_for_programs_is_described_and_nothing_else() -> None:

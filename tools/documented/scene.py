@@ -44,7 +44,7 @@ PAGE_IDS: Mapping[str, Mapping[str, int]] = {
 }
 GATEWAYS = ("https://gateway.example", "http://127.0.0.1:8080", "http://HOST:8080")
 METRICS = ("http://127.0.0.1:9464", "http://HOST:9464")
-CONSOLE = "http://127.0.0.1:8090"
+CONSOLES = ("http://127.0.0.1:8090", "https://console.example.com")
 METRICS_PORTS = ("9464", "9465", "9466")
 
 
@@ -58,6 +58,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     console: str
     provider: str
     key: str
+    operator_key: str
     call_id: str
     # As `tollkeeper books check` told it.
     audit_head: str
@@ -67,12 +68,13 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
         for port in METRICS_PORTS:
             if f"_PORT={port}" in text:
                 text = text.replace(port, str(free_port()))
-        addresses = dict.fromkeys(GATEWAYS, self.base) | dict.fromkeys(METRICS, self.metrics) | {CONSOLE: self.console}
+        addresses = dict.fromkeys(GATEWAYS, self.base) | dict.fromkeys(METRICS, self.metrics)
+        addresses |= dict.fromkeys(CONSOLES, self.console)
         for told, real in (addresses | self._of_operators()).items():
             text = text.replace(told, real)
         for name, real in {"(REQUEST_)?ID": self.call_id, "NAME": PROVIDER, "ACCOUNT": ACCOUNT}.items():
             text = re.sub(rf"\b{name}\b", real, text)
-        return _dated(text.replace("sk-…", self.key).replace(".venv/bin/", ""))
+        return _dated(text.replace("sk-…", self.key).replace("op-…", self.operator_key).replace(".venv/bin/", ""))
 
     def _of_operators(self) -> dict[str, str]:
         root = self.provider.removesuffix("/v1")
@@ -84,7 +86,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
             "/var/lib/tollkeeper": self.settings["TOLLKEEPER_JOURNAL_FOLDER"],
             "812:9f3c…": self.audit_head,
             "openai-main": PROVIDER,
-            "https://api.openai.com/v1": self.provider,
+            # What stands in for it is nobody's own address, so which models it serves must be said.
+            "https://api.openai.com/v1": f"{self.provider} --all-models",
             "https://west.openai.azure.com": root,
             "https://api.anthropic.com": root,
             "https://generativelanguage.googleapis.com": root,
@@ -125,9 +128,15 @@ def set_scene(server_url: str, redis_url: str, folder: Path) -> Iterator[Scene]:
             console=f"http://127.0.0.1:{console.port}",
             provider=provider.base,
             key=told.key,
+            operator_key=_operator_key(settings),
             call_id=_first_call(node.base, told.key),
             audit_head=json.loads(command(settings, "books", "check", "--json"))["audit_head"],
         )
+
+
+def _operator_key(settings: Mapping[str, str]) -> str:
+    """The text of one that may do everything."""
+    return command(settings, "operator-key", "create", "documented", "--scope", "everything").splitlines()[1]
 
 
 def _dated(text: str) -> str:

@@ -95,6 +95,8 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     def options(self) -> Iterator[str]:
         """On the command line; without names it serves every model."""
         yield f"--vendor={self.vendor}"
+        if not self.names:
+            yield "--all-models"
         for ours, theirs in self.names.items():
             yield f"--model={ours}={theirs}"
 

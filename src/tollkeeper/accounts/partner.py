@@ -4,7 +4,8 @@ Rules of this file
 1. Cash is asked for, approved, and then paid; support may refuse it until it is paid.
 2. Nothing is approved for an account that is disabled, unless its owner closed it, nor what its cash does not cover at
    that moment. What was approved can always be noted as paid, for then the money is gone; to stop it, it is refused.
-3. Support decides and revokes, but approves and pays nothing of its own.
+3. Support decides and revokes, but approves and pays nothing of its own; and of operator keys, the one that approved a
+   request does not note its payment.
 """
 
 from collections.abc import Mapping
@@ -40,6 +41,8 @@ UNDECIDED: Mapping[Decided, str] = {
     Decided.DECIDED_BEFORE: "Request {} was decided before. Nothing was done.",
     Decided.NOT_APPROVED: "Do not pay: request {} is not approved yet. Nothing was done.",
     Decided.OWN: "Request {} is of your own account. Somebody else must decide it. Nothing was done.",
+    Decided.SAME_PERSON: "Request {} was approved by this operator key. Somebody else, with another key, notes the "
+    "payment. Nothing was done.",
     Decided.ACCOUNT_DISABLED: "Do not pay: the account of request {} is disabled. Nothing was done.",
     Decided.SHORT: "Do not pay: cash was revoked since, and does not cover request {} any more. Refuse it.",
 }
@@ -54,13 +57,15 @@ class WithdrawalRefused(ValueError):
         super().__init__(message)
 
 
-async def request_withdrawal(wish: NewWithdrawal, code: str, second_factor: SecondFactor, desk: PartnerDesk) -> int:
-    """Ask for cash, with a code of the second factor; the request's number. Raise WithdrawalRefused,
-    AccountIsDisabled, NotOnFile, or what the second factor raises."""
+async def request_withdrawal(
+    wish: NewWithdrawal, code: str, second_factor: SecondFactor, desk: PartnerDesk, *, actor: str = ""
+) -> int:
+    """Ask for cash, with a code of the second factor; the request's number. `actor`: who does it for the customer, if
+    anybody does. Raise WithdrawalRefused, AccountIsDisabled, NotOnFile, or what the second factor raises."""
     wish = msgspec.structs.replace(wish, payee=checked_payee(wish.payee))
     if not await second_factor.check(wish.account_id, code):
         raise WithdrawalRefused(NO_CODE)
-    asked = await desk.withdraw(wish, actor=f"account:{wish.account_id}")
+    asked = await desk.withdraw(wish, actor=actor or f"account:{wish.account_id}")
     if asked.verdict is Requested.UNKNOWN_ACCOUNT:
         raise NotOnFile(f"There is no account {wish.account_id}.")
     if asked.verdict is Requested.ACCOUNT_DISABLED:

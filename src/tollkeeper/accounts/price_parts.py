@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from tollkeeper.core.catalog.priced import PLAIN
-from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
+from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota, plain_decimal, quota_from_usd, usd_typed
 from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
 from tollkeeper.core.money.price_words import above
 from tollkeeper.core.money.prices import MILLIONTHS, Price, millionths
@@ -40,6 +40,20 @@ def checked_multiplier(figure: Decimal) -> int:
     if not figure.is_finite() or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
         raise PriceRefused(f"{figure} is not a multiplier: a number of 0 or more with at most six decimals.")
     return millionths(figure)
+
+
+def multiplier_typed(text: str) -> Decimal:
+    """A multiplier as people type it. Raise PriceRefused."""
+    figure = plain_decimal(text)
+    if figure is None or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
+        raise PriceRefused(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
+    return figure
+
+
+def amount_typed(text: str) -> Quota:
+    """USD as people type them; it may be nothing. Raise NotAnAmount."""
+    usd = usd_typed(text)
+    return Quota(0) if usd == 0 else quota_from_usd(usd)
 
 
 def merged(before: PriceParts | None, wish: NewParts) -> PriceParts:

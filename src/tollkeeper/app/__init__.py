@@ -9,11 +9,12 @@ from tollkeeper.app.console import console
 from tollkeeper.app.first_look import first_look
 from tollkeeper.app.front import front
 from tollkeeper.app.gateway import gateway
-from tollkeeper.app.office import Office, office
+from tollkeeper.app.office import office, settings_in_force
 from tollkeeper.app.parts import VENDORS, check_journal, opened
 from tollkeeper.app.rotation import pepper_trouble
 from tollkeeper.app.telemetry import missing_extra
 from tollkeeper.app.work import work
+from tollkeeper.office.desks import Office
 from tollkeeper.storage.postgres.database import DatabaseRole
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "office",
     "opened",
     "pepper_trouble",
+    "settings_in_force",
     "work",
 ]

@@ -15,6 +15,7 @@ from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
 from tollkeeper.app.log_site import log_site_of
 from tollkeeper.app.metrics import port_of
+from tollkeeper.app.office import office_of
 from tollkeeper.app.parts import (
     database_of,
     faucet_terms_of,
@@ -26,9 +27,11 @@ from tollkeeper.app.parts import (
     peppers_of,
     referral_terms_of,
 )
+from tollkeeper.console.admin.application import AdminDesk, admin
 from tollkeeper.console.application import console as application
 from tollkeeper.console.counting import CountedPages, PageFigures
 from tollkeeper.console.desks import Desks, Site
+from tollkeeper.console.turns import Turns
 from tollkeeper.core.client_ip import read_networks
 from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.providers.http import HttpUpstream
@@ -48,8 +51,10 @@ from tollkeeper.storage.customers.redemption import SqlRedemptions
 from tollkeeper.storage.customers.sent_forms import SqlSentForms
 from tollkeeper.storage.customers.wallet import SqlWallets
 from tollkeeper.storage.partner.plan import SqlPartnerDesk
+from tollkeeper.storage.people.operator_requests import SqlRequestBook
 from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.out_of_range import refusal_in_words
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 
@@ -100,7 +105,15 @@ def console(settings: Settings) -> Starlette:
             await signals.close()
             await database.close()
 
-    made = application(desks, site_of(settings), life=life)
+    site = site_of(settings)
+    desk = AdminDesk(
+        desks.office,
+        SqlRequestBook(database),
+        site.trusted_proxies,
+        refusal_in_words,
+        Turns(),
+    )
+    made = application(desks, site, life=life, admin=admin(desk))
     made.add_middleware(CountedPages, figures=figures)
     return made
 
@@ -132,6 +145,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         prices=SqlPriceDesk(database, notifier),
         price_list=SqlPriceList(database, changes),
         chat=_chat_desk(settings, database),
+        office=office_of(settings, database, notifier, actor="console"),
         now=lambda: datetime.now(UTC),
     )
 

@@ -37,7 +37,7 @@ from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.http.body import BodyReader
 from tollkeeper.edge.http.crowd import App
-from tollkeeper.edge.http.exchange import Receive, Scope, Send
+from tollkeeper.edge.http.exchange import AsgiScope, Receive, Send
 from tollkeeper.edge.http.lifespan import Stopping, lifespan
 from tollkeeper.edge.pages.pages import GatewayPages
 from tollkeeper.edge.price_pages import PricePages
@@ -45,7 +45,7 @@ from tollkeeper.edge.respond import OK, Gateway, HealthReport
 from tollkeeper.edge.routes import ROUTES, RouteTable
 from tollkeeper.media.lengths import ProcessAudioLengths
 from tollkeeper.metrics.calls import CallFigures
-from tollkeeper.ports.catalog.prices import PriceList
+from tollkeeper.ports.refused import NoteRefused
 from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
@@ -71,6 +71,7 @@ from tollkeeper.storage.postgres.nodes import beat
 from tollkeeper.storage.providers.accounts import SqlProviderAccounts
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
+from tollkeeper.storage.usage.refused import SqlRefusalBook
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
@@ -89,8 +90,7 @@ def gateway(settings: Settings) -> App:
     lookups, signals, booking = _connection_pools(settings)
     changes, notifier = Changes(signals), notifier_of(settings)
     bookkeeper = bookkeeper_of(settings, booking)
-    call_log = CallLog(sys.stdout.fileno())
-    book = address_book_of(settings)
+    call_log, book = CallLog(sys.stdout.fileno()), address_book_of(settings)
     upstream, lengths, aside = upstream_of(settings), ProcessAudioLengths(), Aside()
     accounts = SqlProviderAccounts(lookups, changes, envelope_keys_of(settings))
     pool = pool_of(settings, accounts, changes, notifier, lookups, upstream)
@@ -111,10 +111,10 @@ def gateway(settings: Settings) -> App:
         figures=CallFigures(RELAYED),
     )
     telemetry = telemetry_of(settings)
-    services = services_of(settings, relay, lookups, SqlPriceList(lookups, changes), telemetry.on_ended)
+    crowd, refusals = crowd_of(settings), SqlRefusalBook(lookups)
+    services = services_of(settings, relay, lookups, changes, telemetry.on_ended, refusals.note)
     stopping = stopping_of(settings, relay.running)
     health = partial(_health, changes, bookkeeper, notifier, rate_limits.limiter, accounts, stopping)
-    crowd = crowd_of(settings)
     http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, rate_limits.guard)
     watch = GatewayWatch(relay, bookkeeper, rate_limits.limiter, pool, call_log, health, telemetry.dropped_calls)
     always = (
@@ -126,14 +126,15 @@ def gateway(settings: Settings) -> App:
         accounts.follow,
         Revocations(relay.running, relay.keys).follow,
         crowd.watch,
+        refusals.follow,
         port_of(settings, "gateway", settings.metrics_port, watch.collect, processes=settings.workers).serve,
         *rate_limits.always,
         *telemetry.always,
     )
     stores = (notifier, lookups, signals, booking)
-    ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush)
+    ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush, refusals.flush)
 
-    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             closing = (*ends, *(store.close for store in stores), call_log.close, *telemetry.ends)
             await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
@@ -243,19 +244,21 @@ def services_of(
     settings: Settings,
     relay: Relay,
     lookups: Database,
-    prices: PriceList,
-    on_ended: Callable[[EndedCall], None] | None = None,
+    changes: Changes,
+    on_ended: Callable[[EndedCall], None] | None,
+    on_refused: NoteRefused,
 ) -> Services:
     return Services(
         relay=relay,
         balances=SqlBalances(lookups),
         receipts=SqlReceipts(lookups),
         usage=SqlUsageLog(lookups),
-        prices=PricePages(prices, owner=settings.provider_domain),
+        prices=PricePages(SqlPriceList(lookups, changes), owner=settings.provider_domain),
         pages=GatewayPages(gateway_site_of(settings), SqlOpenLots(lookups)),
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
         owned_by=settings.provider_domain,
         keep_alive_seconds=settings.keep_alive_seconds,
         loop_mark=loop_mark_of(settings),
         on_ended=on_ended,
+        on_refused=on_refused,
     )

@@ -1,15 +1,14 @@
 """The operator's desks, for the length of one command."""
 
 import getpass
+import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
-import msgspec
-
 from tollkeeper.accounts.keys import KeyMaker
-from tollkeeper.accounts.people.front_desk import FrontDesk
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
 from tollkeeper.app.parts import (
     abuse_policy_of,
@@ -23,36 +22,13 @@ from tollkeeper.app.parts import (
     referral_terms_of,
     trial_of,
 )
-from tollkeeper.core.limits.abuse import Policy
-from tollkeeper.core.partner.plan import ReferralTerms
-from tollkeeper.core.people.logins import Actor, Role
-from tollkeeper.ports import (
-    AbuseDesk,
-    AccountDesk,
-    CatalogDesk,
-    CodeDesk,
-    Faucet,
-    GroupDesk,
-    KeyDesk,
-    PartnerDesk,
-    ProviderAccount,
-    ProviderDesk,
-    Receipts,
-    Redemptions,
-    Suspensions,
-)
-from tollkeeper.ports.announcements import AnnouncementDesk
-from tollkeeper.ports.catalog.prices import PriceDesk
-from tollkeeper.ports.customers.faucet import FaucetTerms
-from tollkeeper.ports.customers.lots import LotDesk, Statements
-from tollkeeper.ports.jobs import JobRecord
-from tollkeeper.ports.people import SecondFactor
-from tollkeeper.ports.secrets import SecretDesk
-from tollkeeper.ports.usage import UsageLog
-from tollkeeper.providers.trial import Finding
-from tollkeeper.settings import Settings
+from tollkeeper.app.provider_terms import provider_terms
+from tollkeeper.core.client_ip import read_networks
+from tollkeeper.office.desks import Office
+from tollkeeper.ports.house import SettingRecord
+from tollkeeper.settings import PREFIX, Secret, Settings, description, sources
 from tollkeeper.storage.catalog.groups import SqlGroupDesk
-from tollkeeper.storage.catalog.models import SqlCatalogDesk
+from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
@@ -61,92 +37,105 @@ from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
 from tollkeeper.storage.customers.month_statements import SqlStatements
 from tollkeeper.storage.customers.redemption import SqlCodeDesk, SqlRedemptions
+from tollkeeper.storage.customers.roster import SqlRoster
 from tollkeeper.storage.customers.secret_desk import SqlSecretDesk
+from tollkeeper.storage.customers.timelines import SqlTimelines
 from tollkeeper.storage.jobs.book import jobs_on_record
 from tollkeeper.storage.limits.abuse_desk import SqlAbuseDesk
 from tollkeeper.storage.partner.plan import SqlPartnerDesk
-from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.people.operator_keys import SqlOperatorKeys
+from tollkeeper.storage.postgres.audit import SqlAuditTrail
+from tollkeeper.storage.postgres.changes import ChangeNotifier
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.nodes import nodes_on_record
 from tollkeeper.storage.providers.accounts import SqlSuspensions
 from tollkeeper.storage.providers.desk import SqlProviderDesk
+from tollkeeper.storage.providers.figures import SqlProviderFigures
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
-
-
-class Office(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator's commands work with."""
-
-    accounts: AccountDesk
-    keys: KeyDesk
-    catalog: CatalogDesk
-    providers: ProviderDesk
-    suspensions: Suspensions
-    abuse: AbuseDesk
-    abuse_policy: Policy
-    groups: GroupDesk
-    codes: CodeDesk
-    redemptions: Redemptions
-    referral_terms: ReferralTerms
-    partners: PartnerDesk
-    faucet: Faucet
-    faucet_terms: FaucetTerms
-    front_desk: FrontDesk
-    second_factor: SecondFactor
-    prices: PriceDesk
-    lots: LotDesk
-    statements: Statements
-    announcements: AnnouncementDesk
-    secrets: SecretDesk
-    usage_log: UsageLog
-    receipts: Receipts
-    jobs_on_record: Callable[[], Awaitable[Sequence[JobRecord]]]
-    probe_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
-    try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]
-    key_maker: KeyMaker
-    actor: str
-
-    @property
-    def operator(self) -> Actor:
-        """A person who can run commands has the service's own secrets."""
-        return Actor(self.actor, Role.OPERATOR)
+from tollkeeper.storage.usage.refused import SqlRefusedCalls
 
 
 @asynccontextmanager
 async def office(settings: Settings) -> AsyncIterator[Office]:
     """Open the operator's desks for the length of one command."""
     notifier = notifier_of(settings)
-    actor = f"cli:{getpass.getuser()}"
     async with opened(settings, DatabaseRole.CONSOLE) as database:
-        front_desk = front_desk_of(settings, database)
         try:
-            yield Office(
-                accounts=SqlAccountDesk(database, notifier),
-                keys=SqlKeyDesk(database, notifier),
-                catalog=SqlCatalogDesk(database, notifier),
-                providers=SqlProviderDesk(database, notifier, envelope_keys_of(settings)),
-                suspensions=SqlSuspensions(database, notifier, actor=actor),
-                abuse=SqlAbuseDesk(database, notifier),
-                abuse_policy=abuse_policy_of(settings),
-                groups=SqlGroupDesk(database, notifier),
-                codes=SqlCodeDesk(database),
-                redemptions=SqlRedemptions(database),
-                referral_terms=referral_terms_of(settings),
-                partners=SqlPartnerDesk(database),
-                faucet=SqlFaucet(database),
-                faucet_terms=faucet_terms_of(settings),
-                front_desk=front_desk,
-                second_factor=FrontDeskSecondFactor(front_desk),
-                prices=SqlPriceDesk(database, notifier),
-                lots=SqlLotDesk(database),
-                statements=SqlStatements(database),
-                announcements=SqlAnnouncementDesk(database),
-                secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
-                usage_log=SqlUsageLog(database),
-                receipts=SqlReceipts(database),
-                jobs_on_record=partial(jobs_on_record, database),
-                probe_key=partial(probe_key, settings),
-                try_out=partial(trial_of, settings),
-                key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
-                actor=actor,
-            )
+            yield office_of(settings, database, notifier, actor=f"cli:{getpass.getuser()}")
         finally:
             await notifier.close()
+
+
+def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, *, actor: str) -> Office:
+    front_desk = front_desk_of(settings, database)
+    return Office(
+        accounts=SqlAccountDesk(database, notifier),
+        keys=SqlKeyDesk(database, notifier),
+        catalog=SqlCatalogDesk(database, notifier),
+        providers=SqlProviderDesk(database, notifier, envelope_keys_of(settings)),
+        provider_terms=provider_terms(private_allowed=settings.private_providers),
+        suspensions=SqlSuspensions(database, notifier),
+        abuse=SqlAbuseDesk(database, notifier),
+        abuse_policy=abuse_policy_of(settings),
+        trusted_proxies=read_networks(settings.trusted_proxies),
+        groups=SqlGroupDesk(database, notifier),
+        codes=SqlCodeDesk(database),
+        redemptions=SqlRedemptions(database),
+        referral_terms=referral_terms_of(settings),
+        console_url=settings.console_url,
+        partners=SqlPartnerDesk(database),
+        faucet=SqlFaucet(database),
+        faucet_terms=faucet_terms_of(settings),
+        front_desk=front_desk,
+        second_factor=FrontDeskSecondFactor(front_desk),
+        prices=SqlPriceDesk(database, notifier),
+        price_notice=timedelta(hours=settings.price_notice_hours),
+        lots=SqlLotDesk(database),
+        statements=SqlStatements(database),
+        announcements=SqlAnnouncementDesk(database),
+        secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
+        usage_log=SqlUsageLog(database),
+        receipts=SqlReceipts(database),
+        refused_calls=SqlRefusedCalls(database),
+        jobs_on_record=partial(jobs_on_record, database),
+        nodes_on_record=partial(nodes_on_record, database),
+        settings_in_force=partial(settings_in_force, settings),
+        probe_key=partial(probe_key, settings),
+        try_out=partial(trial_of, settings),
+        key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
+        operator_keys=SqlOperatorKeys(database),
+        audit_trail=SqlAuditTrail(database),
+        figures=SqlProviderFigures(database),
+        roster=SqlRoster(database),
+        timelines=SqlTimelines(database),
+        mail_setting_missing=_mail_setting_missing(settings),
+        now=lambda: datetime.now(UTC),
+        actor=actor,
+    )
+
+
+def _mail_setting_missing(settings: Settings) -> str:
+    """Links of mails lead to the console, and somebody must carry the mails."""
+    if not settings.smtp_url:
+        return "TOLLKEEPER_SMTP_URL"
+    return "" if settings.console_url else "TOLLKEEPER_CONSOLE_URL"
+
+
+def settings_in_force(settings: Settings) -> Sequence[SettingRecord]:
+    """Every setting of this process, without its secrets."""
+    return [
+        SettingRecord(
+            variable=PREFIX + name.upper(),
+            value=_shown(getattr(settings, name)),
+            set_by=source,
+            what_for=description(name),
+        )
+        for name, source in sources(os.environ).items()
+    ]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Secret):
+        return repr(value)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

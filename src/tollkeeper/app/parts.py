@@ -26,10 +26,11 @@ from tollkeeper.ports import (
     Vendor,
 )
 from tollkeeper.ports.customers.faucet import FaucetTerms
+from tollkeeper.ports.providers.desk import Finding
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.providers.probe import key_is_accepted, trouble_of
-from tollkeeper.providers.trial import Finding, try_out
+from tollkeeper.providers.trial import try_out
 from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.azure import Azure
 from tollkeeper.providers.vendors.gemini import Gemini

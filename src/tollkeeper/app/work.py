@@ -96,7 +96,7 @@ def _jobs_of_accounts(settings: Settings, database: Database) -> list[Job]:
 
 def _jobs_of_the_pool(settings: Settings, database: Database, notifier: ChangeNotifier) -> list[Job]:
     suspended = partial(suspended_accounts, database, envelope_keys_of(settings))
-    suspensions = SqlSuspensions(database, notifier, actor="worker")
+    suspensions = SqlSuspensions(database, notifier)
     return [
         Job(
             # The job book of every database knows it by this name.

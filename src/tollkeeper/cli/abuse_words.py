@@ -2,31 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from ipaddress import IPv6Address
 from itertools import groupby
 from typing import Any
 
 from tollkeeper.cli.listing import fields_of
-from tollkeeper.core.client_ip import PREFIX_V6, read_ip, written
-from tollkeeper.core.limits.abuse import PeakMinute, Policy, ban_seconds, peak_ms
-from tollkeeper.ports import BanRecord, RestrictionRecord
+from tollkeeper.core.limits.abuse import PeakMinute, peak_ms
+from tollkeeper.office.abuse import BanView, ClientBans, RestrictionView
 
 BAR_CHARACTERS = 30
 MINUTE_MS = 60_000
-
-
-class NotAnIp(ValueError):
-    """What was given is no IP; the message says so."""
-
-
-def client_in(text: str) -> str:
-    """An IP as bans name it. An IPv6 client is its /64, which may be written out too."""
-    address, slash, prefix = text.partition("/")
-    ip = read_ip(address)
-    whole = str(PREFIX_V6 if isinstance(ip, IPv6Address) else 32)
-    if ip is None or (slash and prefix != whole):
-        raise NotAnIp(f"'{text}' is not an IP: write one like 192.0.2.7 or 2001:db8::7, or a network 2001:db8::/64.")
-    return written(ip)
 
 
 def moment(at: datetime) -> str:
@@ -40,29 +24,28 @@ def duration(length: timedelta) -> str:
     return f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
 
 
-def because(ban: BanRecord) -> str:
+def because(ban: BanView) -> str:
     """Why an IP is banned, with what was counted."""
     if ban.why == "operator":
         return f"by an operator: {ban.counted.get('reason', '')}"
     if ban.why == "peak":
-        return f"its account {ban.account_id} was {_at_peak(ban.counted)}, again"
+        return f"its account {ban.account} was {_at_peak(ban.counted)}, again"
     return f"{ban.counted.get('calls')} invalid calls within {ban.counted.get('within_seconds')} s{_codes(ban.counted)}"
 
 
-def standing(record: BanRecord | RestrictionRecord, now: datetime) -> str:
+def standing(record: BanView | RestrictionView, now: datetime) -> str:
     if record.lifted_at is not None:
         return f"lifted {moment(record.lifted_at)} by {record.lifted_by}: {record.lift_reason}"
     return f"in force until {moment(record.until)}" if record.until > now else f"over since {moment(record.until)}"
 
 
-def ban_history(bans: Sequence[BanRecord], policy: Policy, now: datetime) -> Iterator[str]:
+def ban_history(found: ClientBans, now: datetime) -> Iterator[str]:
     """What support should know of a client, the newest ban first."""
-    for ban in bans:
+    for ban in found.bans:
         yield f"{moment(ban.began_at)}, for {duration(ban.until - ban.began_at)}; {because(ban)}"
         yield f"    {standing(ban, now)}"
-    memory = timedelta(seconds=policy.ban_memory_seconds)
-    earlier = sum(ban.why == "invalid_calls" and ban.lifted_at is None and ban.began_at > now - memory for ban in bans)
-    length = duration(timedelta(seconds=ban_seconds(policy, earlier)))
+    earlier, memory = found.bans_that_count, timedelta(seconds=found.memory_seconds)
+    length = duration(timedelta(seconds=found.next_seconds))
     counts = "counts" if earlier == 1 else "count"
     yield (
         f"The next ban for invalid calls would last {length}: {earlier} of the last {duration(memory)} {counts}, "
@@ -70,7 +53,7 @@ def ban_history(bans: Sequence[BanRecord], policy: Policy, now: datetime) -> Ite
     )
 
 
-def restriction_history(restrictions: Sequence[RestrictionRecord], now: datetime) -> Iterator[str]:
+def restriction_history(restrictions: Sequence[RestrictionView], now: datetime) -> Iterator[str]:
     for restriction in restrictions:
         counted = {"peak_seconds": restriction.peak_seconds, "within_seconds": restriction.within_seconds}
         most = f", most of it from {restriction.ip}" if restriction.ip else ""
@@ -89,17 +72,17 @@ def peak_picture(minutes: Sequence[PeakMinute]) -> Iterator[str]:
         yield f"{at:%Y-%m-%d %H:%M}  {bar:{BAR_CHARACTERS}}  {milliseconds / 1_000:4.1f} s  {ips}"
 
 
-def ban_record(ban: BanRecord, now: datetime) -> dict[str, Any]:
+def ban_record(ban: BanView) -> dict[str, Any]:
     """A ban in JSON."""
-    names = ("id", "ip", "began_at", "until", "why", "counted", "account_id", "lifted_at", "lifted_by", "lift_reason")
-    return fields_of(ban, *names) | {"in_force": ban.lifted_at is None and ban.until > now}
+    begun = fields_of(ban, "id", "ip", "began_at", "until", "why", "counted")
+    return begun | {"account_id": ban.account} | fields_of(ban, "lifted_at", "lifted_by", "lift_reason", "in_force")
 
 
-def restriction_record(restriction: RestrictionRecord, now: datetime) -> dict[str, Any]:
+def restriction_record(restriction: RestrictionView) -> dict[str, Any]:
     """A restriction in JSON."""
-    counted = ("id", "account_id", "began_at", "until", "peak_seconds", "within_seconds", "ip")
-    told = fields_of(restriction, *counted, "lifted_at", "lifted_by", "lift_reason")
-    return told | {"in_force": restriction.lifted_at is None and restriction.until > now}
+    begun = {"id": restriction.id, "account_id": restriction.account}
+    counted = fields_of(restriction, "began_at", "until", "peak_seconds", "within_seconds", "ip")
+    return begun | counted | fields_of(restriction, "lifted_at", "lifted_by", "lift_reason", "in_force")
 
 
 def _at_peak(counted: Mapping[str, object]) -> str:
@@ -112,4 +95,6 @@ def _codes(counted: Mapping[str, object]) -> str:
     if not isinstance(seen, dict) or not seen:
         return ""
     most_first = sorted(seen.items(), key=lambda entry: entry[1], reverse=True)
-    return ", such as " + ", ".join(f"{count} × {code}" for code, count in most_first)
+    # Other processes may have seen the rest.
+    begun = ": " if sum(seen.values()) == counted.get("calls") else ", such as "
+    return begun + ", ".join(f"{count} × {code}" for code, count in most_first)

@@ -4,15 +4,22 @@ from typing import Annotated
 
 import typer
 
-from tollkeeper.accounts.announcements import BadAnnouncement, announce
-from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.prices import moment_in
-from tollkeeper.cli.speak import say, settings_or_complain
-from tollkeeper.ports.announcements import NewAnnouncement
+from tollkeeper.cli.speak import say
+from tollkeeper.office.announcements import (
+    AnnouncementNumber,
+    NewAnnouncementWish,
+    add_announcement,
+    end_announcement,
+)
+from tollkeeper.office.announcements import list_announcements as list_act
+from tollkeeper.office.lists import Paging
 
 announce_app = typer.Typer(help="What the console tells everybody.", no_args_is_help=True)
 
@@ -22,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 @announce_app.command("add")
-@command(BadAnnouncement)
+@command(ValueError)
 async def add(
     english: Annotated[str, typer.Option(help="The text in English: one line, shown as it is.")],
     chinese: Annotated[str, typer.Option(help="The text in Chinese.")],
@@ -31,9 +38,8 @@ async def add(
 ) -> None:
     """Show a text on the console's home page and where people sign in."""
     starts_at = None if start is None else moment_in(start)
-    wanted = NewAnnouncement(english=english, chinese=chinese, starts_at=starts_at, ends_at=moment_in(until))
-    async with office(settings_or_complain()) as desk:
-        made = await announce(wanted, desk.announcements, actor=desk.actor)
+    wish = NewAnnouncementWish(english=english, chinese=chinese, starts_at=starts_at, ends_at=moment_in(until))
+    made = await perform(add_announcement, wish)
     say(f"announcement {made.id} is shown from {moment(made.starts_at)} until {moment(made.ends_at)}")
 
 
@@ -41,10 +47,8 @@ async def add(
 @command()
 async def list_announcements(as_json: AsJson = False) -> None:
     """What is shown now, and what will be."""
-    async with office(settings_or_complain()) as desk:
-        found = await desk.announcements.listed()
     show_list(
-        found,
+        await every_page(list_act, Paging()),
         head=("announcement", "from", "until", "English", "Chinese"),
         line=lambda each: (str(each.id), moment(each.starts_at), moment(each.ends_at), each.english, each.chinese),
         record=lambda each: fields_of(each, "id", "starts_at", "ends_at", "english", "chinese"),
@@ -59,6 +63,5 @@ async def remove(
     announcement: Annotated[int, typer.Argument(metavar="ANNOUNCEMENT", max=MOST_ID, help="Its number.")],
 ) -> None:
     """Show it no longer."""
-    async with office(settings_or_complain()) as desk:
-        news = await desk.announcements.remove(announcement, actor=desk.actor)
-    say(f"announcement {announcement} is not shown" + ("" if news else ", as it was before"))
+    done = await perform(end_announcement, AnnouncementNumber(announcement=announcement))
+    say(f"announcement {announcement} is not shown" + ("" if done.changed else ", as it was before"))

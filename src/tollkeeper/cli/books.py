@@ -1,4 +1,4 @@
-"""The books: `books check`, `books reopen`, `books statement`."""
+"""The books: `books check`, `verdict`, `reopen`, `statement`."""
 
 import csv
 import getpass
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tollkeeper.app import books_desk
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import Reason
 from tollkeeper.cli.exit_codes import ExitCode
@@ -17,6 +18,8 @@ from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, s
 from tollkeeper.cli.progress import progress
 from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain
 from tollkeeper.core.money.amounts import Quota, quota_text, usd_exact
+from tollkeeper.office.house import show_books_verdict
+from tollkeeper.office.wishes import NoWish
 from tollkeeper.ports.books import InvariantVerdict, Movement
 
 books_app = typer.Typer(help="The books.", no_args_is_help=True)
@@ -57,6 +60,21 @@ async def check(
     say(f"{review.days_kept} days were as sealed, {review.days_sealed} were sealed now.")
     say(f"audit head {head} (keep it elsewhere; check it later with --audit-head)")
     say("The books are clean.")
+
+
+@books_app.command("verdict")
+@command()
+async def verdict(as_json: AsJson = False) -> None:
+    """What the last nightly check found, and when that was. Exit code 1: the books were not clean."""
+    found = await perform(show_books_verdict, NoWish())
+    if as_json:
+        show_json(fields_of(found, "is_clean", "checked_at", "last_run_at", "last_run", "due_at"))
+    elif found.checked_at is None:
+        say("The books were not checked by a worker yet. Start one: tollkeeper work")
+    else:
+        told = "clean" if found.is_clean else "NOT clean"
+        say(f"The books were {told} at {found.checked_at:%Y-%m-%d %H:%M:%S} UTC. Last run: {found.last_run or 'none'}")
+    raise typer.Exit(ExitCode.REFUSED if found.is_clean is False else ExitCode.DONE)
 
 
 @books_app.command("reopen")

@@ -6,13 +6,12 @@ from uuid import UUID
 
 import typer
 
-from tollkeeper.app import office
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import MOST_ID
 from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_fields, show_json
-from tollkeeper.cli.speak import settings_or_complain
-from tollkeeper.core.money.amounts import usd_exact
-from tollkeeper.core.usage.receipt import Receipt
-from tollkeeper.ports import NotOnFile, RunningCall
+from tollkeeper.office.calls import CallReceipt, CallView, CallWish
+from tollkeeper.office.calls import show_call as find_call
 
 call_app = typer.Typer(help="Single calls.", no_args_is_help=True)
 
@@ -31,42 +30,45 @@ def calls() -> None:
 async def show_call(
     request_id: Annotated[UUID, typer.Argument(metavar="ID", help="The x-request-id of the call's answer.")],
     account: Annotated[
-        int | None, typer.Option(help="Show it only if it is this account's: for answering its owner.")
+        int | None, typer.Option(max=MOST_ID, help="Show it only if it is this account's: for answering its owner.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The receipt of a call: how it ended, what was counted and how, what it cost and why."""
-    async with office(settings_or_complain()) as desk:
-        found = await desk.receipts.find(request_id, account_id=account)
-    if found is None:
-        whose = "" if account is None else f" of account {account}"
-        raise NotOnFile(f"There is no call {request_id}{whose}. Receipts of cleaned days are gone from the usage log.")
+    """The receipt of a call: how it ended, what was counted and how, what it cost and why; or why it was refused."""
+    found = await perform(find_call, CallWish(request_id=request_id, account=account))
     if as_json:
         show_json(_record(found))
         return
     show_fields(_lines(found))
 
 
-def _lines(found: Receipt | RunningCall) -> list[tuple[str, str]]:
-    begun = [("call", str(found.request_id)), ("account", str(found.account_id))]
-    if isinstance(found, RunningCall):
-        since = found.started_at.isoformat(timespec="milliseconds")
-        return [*begun, ("state", f"under way since {since}, holding {usd_exact(found.held)} USD")]
-    price, lasted = found.rate.price, found.settled_at - found.started_at
+def _lines(found: CallView) -> list[tuple[str, str]]:
+    lines = [("call", str(found.request_id)), ("account", str(found.account))]
+    if found.refusal is not None:
+        refused = f"refused {found.refusal.at.isoformat(timespec='milliseconds')}, nothing was charged"
+        told = [("state", refused), ("code", found.refusal.code), ("why", found.refusal.meaning)]
+        return [*lines, ("key", str(found.key)), *told]
+    held = "" if found.held is None else found.held.usd
+    begun = "" if found.started_at is None else found.started_at.isoformat(timespec="milliseconds")
+    if found.receipt is None:
+        return [*lines, ("state", f"under way since {begun}, holding {held} USD")]
+    return [*lines, ("key", str(found.key)), *_receipt_lines(found, found.receipt, held, begun)]
+
+
+def _receipt_lines(found: CallView, receipt: CallReceipt, held: str, begun: str) -> list[tuple[str, str]]:
+    seconds = (receipt.settled_at - (found.started_at or receipt.settled_at)).total_seconds()
     return [
-        *begun,
-        ("key", str(found.key_id)),
-        ("model", price.model_id),
-        ("price", f"row {price.id} of the price book, in force since {price.effective_from.isoformat()}"),
-        ("charge", f"{found.charged_usd} USD"),
-        ("formula", found.formula),
-        ("why", found.explanation),
-        ("ending", found.ending.value),
-        ("usage", found.usage_source.value),
-        ("held", f"{usd_exact(found.held)} USD until settled"),
-        ("begun", found.started_at.isoformat(timespec="milliseconds")),
-        ("settled", f"{found.settled_at.isoformat(timespec='milliseconds')}, {lasted.total_seconds():.3f} s later"),
-        *((f"attempt {place}", _attempt(attempt)) for place, attempt in enumerate(found.attempts, 1)),
+        ("model", receipt.model),
+        ("price", f"row {receipt.price} of the price book, in force since {receipt.price_since.isoformat()}"),
+        ("charge", f"{receipt.charged.usd} USD"),
+        ("formula", receipt.formula),
+        ("why", receipt.explanation),
+        ("ending", receipt.ending.value),
+        ("usage", receipt.usage_source.value),
+        ("held", f"{held} USD until settled"),
+        ("begun", begun),
+        ("settled", f"{receipt.settled_at.isoformat(timespec='milliseconds')}, {seconds:.3f} s later"),
+        *((f"attempt {place}", _attempt(attempt)) for place, attempt in enumerate(receipt.attempts, 1)),
     ]
 
 
@@ -74,11 +76,18 @@ def _attempt(attempt: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in attempt.items())
 
 
-def _record(found: Receipt | RunningCall) -> dict[str, Any]:
-    begun = fields_of(found, "request_id", "account_id", "key_id", "started_at") | quota_fields(held=found.held)
-    if isinstance(found, RunningCall):
-        return begun | {"state": "under_way"}
-    counted = fields_of(found.usage, "input_units", "cached_units", "output_units", "parts")
-    price = {"price_id": found.rate.price.id, "model_id": found.rate.price.model_id, "kind": found.kind}
-    told = fields_of(found, "settled_at", "ending", "usage_source", "formula", "explanation", "attempts")
-    return begun | {"state": "settled"} | price | counted | quota_fields(charged=found.charged) | told
+def _record(found: CallView) -> dict[str, Any]:
+    whose = {"request_id": found.request_id, "account_id": found.account, "key_id": found.key}
+    if found.refusal is not None:
+        return (
+            whose | {"state": found.state, "refused_at": found.refusal.at} | fields_of(found.refusal, "code", "meaning")
+        )
+    begun = whose | {"started_at": found.started_at} | quota_fields(held=found.held.micro_quota if found.held else None)
+    receipt = found.receipt
+    if receipt is None:
+        return begun | {"state": found.state}
+    counted = fields_of(receipt, "input_units", "cached_units", "output_units", "parts")
+    price = {"price_id": receipt.price, "model_id": receipt.model, "kind": receipt.kind}
+    told = fields_of(receipt, "settled_at", "ending", "usage_source", "formula", "explanation", "attempts")
+    charged = quota_fields(charged=receipt.charged.micro_quota)
+    return begun | {"state": found.state} | price | counted | charged | told

@@ -1,25 +1,38 @@
-"""What is sold: `model add`."""
+"""The catalog: `model list`, `show`, `add`, `set`, `hide`, `unhide`, `remove`."""
 
-import re
-from decimal import Decimal
 from typing import Annotated, Any
 
+import msgspec
 import typer
+from msgspec import UNSET
 
-from tollkeeper.accounts.price_parts import PriceRefused
-from tollkeeper.accounts.price_proposals import FilledFigures, filled
-from tollkeeper.accounts.prices import first_parts
-from tollkeeper.app import office
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import Reason
+from tollkeeper.cli.listing import AsJson, show_fields, show_json, show_list
+from tollkeeper.cli.model_words import HEAD, fields, line
+from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.price_options import multiplier_in, with_parts
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain
-from tollkeeper.core.calls.media import STANDARD, MediaLimits
+from tollkeeper.cli.speak import Mistake, say
 from tollkeeper.core.catalog.models import Kind
-from tollkeeper.core.money.quote import TokenCaps
-from tollkeeper.ports import NewModel, NewPrice
+from tollkeeper.office.models import (
+    AddedModel,
+    ModelChangeWish,
+    ModelReason,
+    ModelsWish,
+    ModelWish,
+    NewModelWish,
+    SizePrice,
+    change_model,
+    hide_model,
+    list_models,
+    remove_model,
+    show_model,
+    unhide_model,
+)
+from tollkeeper.office.models import add_model as add_act
+from tollkeeper.office.price_wishes import FiguresWish, wish_for
 from tollkeeper.ports.catalog.prices import NewFigures, NewParts
-
-_VARIANT = re.compile(r"\d{1,5}x\d{1,5}(?: [!-~]{1,40})?")
 
 model_app = typer.Typer(help="The model catalog.", no_args_is_help=True)
 
@@ -32,8 +45,48 @@ def _tokens(what_for: str) -> Any:
     return typer.Option(metavar="TOKENS", min=1, max=2**31 - 1, help=what_for)
 
 
+ModelIdArgument = Annotated[str, typer.Argument(metavar="ID", help="The model's id.")]
+ForGroup = Annotated[str, typer.Option(metavar="GROUP", help="What its accounts may use, and what they pay.")]
+Context = _tokens("The model's context: no report of more usage is believed.")
+MaxOutput = _tokens("The most it can answer.")
+HoldOutput = _tokens("Held for the answer where the caller names no maximum.")
+HoldPart = _tokens("Held for each image, audio clip or file in a message.")
+ImagesMost = typer.Option(min=1, max=100, help="How many images one call may ask for.")
+CharactersMost = typer.Option(min=1, max=10**6, help="How long a text to speak may be.")
+
+
+@model_app.command("list")
+@command()
+async def show_all(
+    kind: Annotated[Kind | None, typer.Option(help="Only models of this kind.")] = None,
+    for_group: ForGroup = "",
+    as_json: AsJson = False,
+) -> None:
+    """Every model with its price in USD, its limits, who may use it, and whether it is offered."""
+    found = await every_page(list_models, ModelsWish(kind=kind, group=for_group))
+    show_list(
+        found,
+        head=HEAD,
+        line=line,
+        record=msgspec.structs.asdict,
+        as_json=as_json,
+        none="There are no models.",
+    )
+
+
+@model_app.command("show")
+@command()
+async def show(model_id: ModelIdArgument, for_group: ForGroup = "", as_json: AsJson = False) -> None:
+    """One model: what it costs in USD, what is announced, and its limits."""
+    found = await perform(show_model, ModelWish(model=model_id, group=for_group))
+    if as_json:
+        show_json(msgspec.structs.asdict(found))
+    else:
+        show_fields(fields(found))
+
+
 @model_app.command("add")
-@command(PriceRefused)
+@command(ValueError)
 @with_parts
 async def add_model(
     model_id: Annotated[str, typer.Argument(metavar="ID", help="The id that callers use.")],
@@ -44,10 +97,10 @@ async def add_model(
         str | None, typer.Option(help="How many input tokens a cached input token costs. Without: 1, of Claude 0.1.")
     ] = None,
     group: Annotated[list[str] | None, typer.Option(help="A group that may use it; repeat it. Without: all.")] = None,
-    context: Annotated[int, _tokens("The model's context: no report of more usage is believed.")] = 128_000,
-    max_output: Annotated[int, _tokens("The most it can answer.")] = 16_384,
-    hold_output: Annotated[int, _tokens("Held for the answer where the caller names no maximum.")] = 4_096,
-    hold_part: Annotated[int, _tokens("Held for each image, audio clip or file in a message.")] = 2_000,
+    context: Annotated[int, Context] = 128_000,
+    max_output: Annotated[int, MaxOutput] = 16_384,
+    hold_output: Annotated[int, HoldOutput] = 4_096,
+    hold_part: Annotated[int, HoldPart] = 2_000,
     price: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,87 +110,118 @@ async def add_model(
     by_token: Annotated[
         bool, typer.Option(help="Of images: priced by token, as the provider reports them, and not by size.")
     ] = False,
-    images_most: Annotated[int, typer.Option(min=1, max=100, help="How many images one call may ask for.")] = 10,
-    characters_most: Annotated[int, typer.Option(min=1, max=10**6, help="How long a text to speak may be.")] = 4_096,
+    images_most: Annotated[int, ImagesMost] = 10,
+    characters_most: Annotated[int, CharactersMost] = 4_096,
     voice: Annotated[list[str] | None, typer.Option(help="A voice that it has; repeat it. Without: the usual.")] = None,
     hidden_reasoning: Annotated[bool, typer.Option(help="It thinks before it speaks, and its thoughts count.")] = False,
     *,
     parts: NewParts,
 ) -> None:
     """Offer a model, priced from now on. Of what a vendor is known to price apart, parts are proposed."""
-    figures = _figures(multiplier, completion, cached, parts)
-    by_tokens = kind is Kind.CHAT or by_token
-    found = filled(model_id, figures) if by_tokens else FilledFigures(figures=figures)
-    first, *more = _prices(found.figures, _sizes(kind, price or [], by_token=by_token))
-    caps = TokenCaps(
+    wish = NewModelWish(
+        model=model_id,
+        kind=kind,
+        price=_figures(multiplier, completion, cached, parts),
+        sizes=[_size(text) for text in price or ()],
+        by_token=by_token,
+        only_groups=group,
         context_tokens=context,
         max_output_tokens=max_output,
         hold_output_tokens=hold_output,
         hold_part_tokens=hold_part,
         hidden_reasoning=hidden_reasoning,
+        images_most=images_most,
+        characters_most=characters_most,
+        voices=voice,
     )
-    usual = MediaLimits()
-    media = MediaLimits(
-        images_most=images_most, characters_most=characters_most, voices=tuple(voice) if voice else usual.voices
-    )
-    model = NewModel(
-        id=model_id, kind=kind, price=first, more_prices=more, token_caps=caps, media=media, only_groups=group
-    )
-    async with office(settings_or_complain()) as desk:
-        await desk.catalog.add_model(model, actor=desk.actor)
+    added = await perform(add_act, wish)
     say(f"model {model_id} added")
-    _show(model_id, found)
+    _show_proposals(added)
 
 
-def _show(model_id: str, found: FilledFigures) -> None:
+@model_app.command("set")
+@command(ValueError)
+async def set_limits(
+    model_id: ModelIdArgument,
+    group: Annotated[list[str] | None, typer.Option(help="A group that may use it, and no other; repeat it.")] = None,
+    all_groups: Annotated[bool, typer.Option("--all-groups", help="Everybody may use it.")] = False,
+    context: Annotated[int | None, Context] = None,
+    max_output: Annotated[int | None, MaxOutput] = None,
+    hold_output: Annotated[int | None, HoldOutput] = None,
+    hold_part: Annotated[int | None, HoldPart] = None,
+    images_most: Annotated[int | None, ImagesMost] = None,
+    characters_most: Annotated[int | None, CharactersMost] = None,
+    voice: Annotated[list[str] | None, typer.Option(help="A voice that it has, and no other; repeat it.")] = None,
+    hidden_reasoning: Annotated[
+        bool | None, typer.Option(help="Whether it thinks before it speaks, and its thoughts count.")
+    ] = None,
+) -> None:
+    """Change a model's limits, or who may use it, on every node within two seconds. What is not said stays."""
+    if group and all_groups:
+        raise Mistake("Say --group or --all-groups, not both. Nothing was done.")
+    wish = ModelChangeWish(
+        model=model_id,
+        only_groups=None if all_groups else group or UNSET,
+        context_tokens=context,
+        max_output_tokens=max_output,
+        hold_output_tokens=hold_output,
+        hold_part_tokens=hold_part,
+        hidden_reasoning=hidden_reasoning,
+        images_most=images_most,
+        characters_most=characters_most,
+        voices=voice or None,
+    )
+    done = await perform(change_model, wish)
+    say(f"model {model_id} is changed" if done.changed else f"model {model_id} is as it was before")
+
+
+@model_app.command("hide")
+@command(ValueError)
+async def hide(model_id: ModelIdArgument, reason: Reason) -> None:
+    """Offer it no longer: calls to it are refused as to one that does not exist. Its prices stay in the book."""
+    done = await perform(hide_model, ModelReason(model=model_id, reason=reason))
+    say(f"model {model_id} is hidden" + ("" if done.changed else ", as it was before"))
+
+
+@model_app.command("unhide")
+@command(ValueError)
+async def unhide(model_id: ModelIdArgument, reason: Reason) -> None:
+    """Offer it again, at the price that its book has for now."""
+    done = await perform(unhide_model, ModelReason(model=model_id, reason=reason))
+    say(f"model {model_id} is offered" + ("" if done.changed else ", as it was before"))
+
+
+@model_app.command("remove")
+@command(ValueError)
+async def remove(model_id: ModelIdArgument, reason: Reason) -> None:
+    """Remove a model that was never called, with its prices. It must have been hidden for a minute."""
+    await perform(remove_model, ModelReason(model=model_id, reason=reason))
+    say(f"model {model_id} is removed")
+
+
+def _show_proposals(added: AddedModel) -> None:
     """What was filled in that nobody named."""
-    if found.proposed:
-        say(f"proposed and set: {', '.join(found.proposed)} ({found.source})")
-        say(f"to change it: tollkeeper price enter {model_id} {' '.join(found.undone_by)}")
+    if added.proposed:
+        say(f"proposed and set: {', '.join(added.proposed)} ({added.source})")
+        say(f"to change it: tollkeeper price enter {added.model} {' '.join(added.undone_by)}")
         say("a new model can be given its own: name these options, with a multiplier or with the word none")
-    if found.hint:
-        say(f"not set, but to be thought of: {found.hint}")
+    if added.hint:
+        say(f"not set, but to be thought of: {added.hint}")
 
 
-def _figures(multiplier: str, completion: str, cached: str | None, parts: NewParts) -> NewFigures:
-    return NewFigures(
-        model=multiplier_in(multiplier),
-        completion=multiplier_in(completion),
-        cached=None if cached is None else multiplier_in(cached),
-        parts=parts,
-    )
-
-
-def _sizes(kind: Kind, sizes: list[str], *, by_token: bool) -> list[str]:
-    """What images are priced by is never left to chance."""
-    if by_token and (kind is not Kind.IMAGE or sizes):
-        raise Mistake("Only a model for images is added --by-token, and without a --price for each size.")
-    if not by_token and (kind is Kind.IMAGE) is not bool(sizes):
-        raise Mistake(
-            "A model for images needs its prices, and no other has such: --price SIZE=QUOTA, for each size; or "
-            "--by-token, with its multipliers."
+def _figures(multiplier: str, completion: str, cached: str | None, parts: NewParts) -> FiguresWish:
+    return wish_for(
+        NewFigures(
+            model=multiplier_in(multiplier),
+            completion=multiplier_in(completion),
+            cached=None if cached is None else multiplier_in(cached),
+            parts=parts,
         )
-    return sizes
-
-
-def _prices(figures: NewFigures, variants: list[str]) -> list[NewPrice]:
-    """Images have a price for each size and quality, or one by token; everything else has one."""
-    if not variants:
-        return [_price(figures)]
-    if figures.parts != NewParts():
-        raise Mistake("The price of an image has no parts: it is the whole of what the image costs.")
-    prices = []
-    for text in variants:
-        variant, equals, quota = text.rpartition("=")
-        if not equals or not _VARIANT.fullmatch(variant):
-            raise Mistake(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
-        prices.append(NewPrice(model=multiplier_in(quota), variant=variant.removesuffix(f" {STANDARD}")))
-    return prices
-
-
-def _price(figures: NewFigures) -> NewPrice:
-    """The only one. Raise PriceRefused."""
-    model, completion, cached = (
-        Decimal(1) if figure is None else figure for figure in (figures.model, figures.completion, figures.cached)
     )
-    return NewPrice(model=model, completion=completion, cached=cached, parts=first_parts(figures))
+
+
+def _size(text: str) -> SizePrice:
+    variant, equals, quota = text.rpartition("=")
+    if not equals:
+        raise Mistake(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
+    return SizePrice(variant=variant, quota_tokens=f"{multiplier_in(quota):f}")

@@ -1,31 +1,48 @@
-"""Redemption codes: `codes make`, `list`, `revoke`, and `redeem`."""
+"""Redemption codes: `codes make`, `export`, `list`, `show`, `revoke`, and `redeem`."""
 
 import csv
-import secrets
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, TextIO
+from uuid import uuid4
 
 import typer
 
-from tollkeeper.accounts.money.codes import CODES_MOST, BatchWish, IssuedCodes, hand_out, make_codes, revoke_codes
-from tollkeeper.accounts.money.redeem import RedeemWish
-from tollkeeper.accounts.money.redeem import redeem as redeem_code
+from tollkeeper.accounts.money.codes import CODES_MOST
 from tollkeeper.accounts.reasons import checked_reason
-from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId, Reason
-from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, show_list
+from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, show_fields, show_json, show_list
 from tollkeeper.cli.numbers import usd_typed
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain
-from tollkeeper.core.money.amounts import NotAnAmount, usd_exact
-from tollkeeper.core.partner.plan import MicroUsd, micros_from_usd, usd_of_micros
-from tollkeeper.ports.customers.redemption import BatchRecord
+from tollkeeper.cli.pages import LISTED_MOST, every_page
+from tollkeeper.cli.speak import Mistake, say
+from tollkeeper.core.money.amounts import NotAnAmount
+from tollkeeper.core.partner.plan import MicroUsd, micros_from_usd
+from tollkeeper.office.codes import (
+    DAYS_MOST,
+    BatchNumber,
+    BatchView,
+    ExportedBatch,
+    NewBatchWish,
+    RedeemForWish,
+    RevokeBatch,
+    export_batch,
+    list_batches,
+    make_codes,
+    redeem_for,
+    revoke_batch,
+    show_batch,
+)
+from tollkeeper.office.lists import Paging
 
 codes_app = typer.Typer(help="Redemption codes.", no_args_is_help=True)
+
+
+BatchId = Annotated[int, typer.Argument(metavar="BATCH", max=MOST_ID, help="The batch's number.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,30 +62,42 @@ async def make(
     rewards: Annotated[
         bool, typer.Option("--rewards/--no-rewards", help="Whether inviters and gift codes earn by them.")
     ] = True,
+    valid_days: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=DAYS_MOST, help="Days until they are accepted no more.")
+    ] = None,
     file: Annotated[Path | None, typer.Option(help="A new file to write them to. Without it: standard output.")] = None,
 ) -> None:
     """Make a batch of codes, as CSV. They are shown once, now; only their digests are kept."""
-    wish = BatchWish(codes=count, usd_micros=usd_in(usd), months=months, note=note, rewards=rewards)
-    with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
-        async with office(settings_or_complain()) as desk:
-            issued = await make_codes(wish, secrets.choice, desk.codes, by=desk.operator)
-            _write(issued, wish, into)
-            # Activated only after they are written out: a code that was never handed out is not accepted.
-            await hand_out(issued.batch_id, desk.codes, by=desk.operator)
-    told = (
-        f"batch {issued.batch_id}: {count} codes of {usd_of_micros(wish.usd_micros)} USD. They cannot be shown again."
+    usd_in(usd)
+    wish = NewBatchWish(
+        once=str(uuid4()), codes=count, usd=usd, months=months, note=note, rewards=rewards, valid_days=valid_days
     )
+    with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
+        made = await perform(make_codes, wish)
+        exported = await _export(made.batch, into)
+    told = f"batch {made.batch}: {count} codes of {exported.each.usd} USD. They cannot be shown again."
+    typer.echo(told, err=file is None)
+
+
+@codes_app.command("export")
+@command(ValueError)
+async def export(
+    batch: BatchId,
+    file: Annotated[Path | None, typer.Option(help="A new file to write them to. Without it: standard output.")] = None,
+) -> None:
+    """Show the codes of a batch that was made and never shown, as CSV. From now on they are accepted."""
+    with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
+        exported = await _export(batch, into)
+    told = f"batch {batch}: {len(exported.codes)} codes of {exported.each.usd} USD. They cannot be shown again."
     typer.echo(told, err=file is None)
 
 
 @codes_app.command("list")
 @command()
-async def list_batches(as_json: AsJson = False) -> None:
+async def list_all(as_json: AsJson = False) -> None:
     """Every batch, the newest first; of its codes only how many there are."""
-    async with office(settings_or_complain()) as desk:
-        batches = await desk.codes.batches()
     show_list(
-        batches,
+        await every_page(list_batches, Paging(), LISTED_MOST),
         head=("batch", "made", "by", "codes", "redeemed", "USD each", "months", "note", "now"),
         line=_line,
         record=_record,
@@ -77,17 +106,24 @@ async def list_batches(as_json: AsJson = False) -> None:
     )
 
 
+@codes_app.command("show")
+@command()
+async def show(batch: BatchId, as_json: AsJson = False) -> None:
+    """A batch: what its codes bring, how many were redeemed, and until when they are accepted."""
+    found = await perform(show_batch, BatchNumber(batch=batch))
+    if as_json:
+        show_json(_record(found))
+        return
+    names = ("batch", "made", "by", "codes", "redeemed", "USD each", "months", "note", "now")
+    show_fields(zip(names, _line(found), strict=True))
+
+
 @codes_app.command("revoke")
 @command()
-async def revoke(
-    batch: Annotated[int, typer.Argument(metavar="BATCH", max=MOST_ID, help="The batch's number.")],
-    reason: Reason,
-) -> None:
+async def revoke(batch: BatchId, reason: Reason) -> None:
     """Refuse what is left of a batch from now on. What was redeemed stays."""
-    why = reason_in(reason)
-    async with office(settings_or_complain()) as desk:
-        stopped = await revoke_codes(batch, why, desk.codes, by=desk.operator)
-    say(f"batch {batch} was revoked before" if stopped is None else f"batch {batch} revoked: {stopped} codes")
+    done = await perform(revoke_batch, RevokeBatch(batch=batch, reason=reason_in(reason)))
+    say(f"batch {batch} was revoked before" if done.codes is None else f"batch {batch} revoked: {done.codes} codes")
 
 
 @command(ValueError)
@@ -98,19 +134,31 @@ def redeem(
     ] = None,
 ) -> Coroutine[None, None, None]:
     """Redeem a code for an account. It is read from the terminal or from standard input."""
-    return _redeem(RedeemWish(account_id=account, code=secret_line("Code"), gift_code=gift_code, ip=None))
+    return _redeem(RedeemForWish(account=account, code=secret_line("Code"), gift_code=gift_code))
 
 
-async def _redeem(wish: RedeemWish) -> None:
-    async with office(settings_or_complain()) as desk:
-        redeemed = await redeem_code(wish, desk.referral_terms, desk.redemptions, actor=desk.actor)
-    top_up = redeemed.top_up
-    gift = f", and {usd_exact(top_up.gift)} USD as a gift" if top_up.gift else ""
-    amount, expires = usd_of_micros(top_up.usd_micros), f"{top_up.lot_expires_at:%Y-%m-%d}"
-    if redeemed.before:
-        say(f"This account redeemed the code before, and nothing was added now: {amount} USD, top-up {top_up.id}")
+async def _redeem(wish: RedeemForWish) -> None:
+    done = await perform(redeem_for, wish)
+    if done.was_before:
+        say(
+            "This account redeemed the code before, and nothing was added now: "
+            f"{done.paid.usd} USD, top-up {done.top_up}"
+        )
         return
-    say(f"{amount} USD topped up{gift}: top-up {top_up.id}, lot {top_up.lot_id}, expires {expires}")
+    gift = f", and {done.gift.usd} USD as a gift" if done.gift.micro_quota else ""
+    expires = f"{done.expires_at:%Y-%m-%d}"
+    say(f"{done.paid.usd} USD topped up{gift}: top-up {done.top_up}, lot {done.lot}, expires {expires}")
+
+
+async def _export(batch: int, into: TextIO) -> ExportedBatch:
+    """Codes that could not be written out are nobody's: their batch is revoked."""
+    exported = await perform(export_batch, BatchNumber(batch=batch))
+    try:
+        _write(exported, into)
+    except OSError:
+        await perform(revoke_batch, RevokeBatch(batch=batch, reason="its codes could not be written out"))
+        raise
+    return exported
 
 
 def usd_in(text: str) -> MicroUsd:
@@ -147,26 +195,28 @@ def _new_file(file: Path) -> Iterator[TextIO]:
         unfinished.pop_all()
 
 
-def _write(issued: IssuedCodes, wish: BatchWish, into: TextIO) -> None:
+def _write(exported: ExportedBatch, into: TextIO) -> None:
     rows = csv.writer(into)
     rows.writerow(("code", "usd", "months", "batch"))
-    rows.writerows((code, usd_of_micros(wish.usd_micros), wish.months, issued.batch_id) for code in issued.codes)
+    rows.writerows((code, exported.each.usd, exported.months, exported.batch) for code in exported.codes)
     into.flush()
 
 
-def _line(batch: BatchRecord) -> tuple[str, ...]:
-    numbers = (str(batch.codes), str(batch.redeemed), usd_of_micros(batch.usd_micros), str(batch.months))
+def _line(batch: BatchView) -> tuple[str, ...]:
+    numbers = (str(batch.codes), str(batch.redeemed), batch.each.usd, str(batch.months))
     return (str(batch.id), moment(batch.made_at), batch.made_by, *numbers, batch.note, _standing(batch))
 
 
-def _record(batch: BatchRecord) -> dict[str, Any]:
+def _record(batch: BatchView) -> dict[str, Any]:
     counted = fields_of(batch, "id", "made_at", "made_by", "codes", "redeemed", "months", "note", "rewards")
-    ended = fields_of(batch, "exported_at", "revoked_at", "revoked_by", "revoke_reason")
-    return counted | cash_fields(each=batch.usd_micros) | ended
+    ended = fields_of(batch, "exported_at", "expires_at", "revoked_at", "revoked_by", "revoke_reason")
+    return counted | cash_fields(each=batch.each.micro_usd) | ended
 
 
-def _standing(batch: BatchRecord) -> str:
+def _standing(batch: BatchView) -> str:
     if batch.revoked_at is not None:
         return f"revoked {moment(batch.revoked_at)} by {batch.revoked_by}: {batch.revoke_reason}"
     accepted = "accepted" if batch.exported_at is not None else "never handed out, not accepted"
+    if batch.exported_at is not None and batch.expires_at is not None:
+        accepted = f"accepted until {moment(batch.expires_at)}"
     return accepted if batch.rewards else f"{accepted}, without rewards"

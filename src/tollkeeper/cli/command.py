@@ -16,12 +16,12 @@ import asyncpg
 import typer
 
 from tollkeeper.cli.exit_codes import ExitCode
-from tollkeeper.cli.out_of_range import out_of_range
 from tollkeeper.cli.speak import Mistake, complain
 from tollkeeper.core.errors import GatewayError, StoreUnavailable
 from tollkeeper.core.one_line import NotOneLine
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
 from tollkeeper.settings import BadSettings, load
+from tollkeeper.storage.postgres.out_of_range import out_of_range
 from tollkeeper.storage.postgres.trouble import DatabaseTrouble, DatabaseUnfit, place_of_database, trouble_in
 
 PROBLEMS = (

@@ -37,6 +37,10 @@ FAMILIES = {
         "jobs",
         "What is done beside the calls: when last, how long it took, what came of it, and when it is due.",
     ),
+    "nodes": (
+        "jobs",
+        "The nodes on record: which are alive, their version, since when, and how many processes they have.",
+    ),
     "account": ("customers", "Customers' accounts."),
     "key": ("keys", "API keys."),
     "login": ("logins", "Who may act for accounts."),
@@ -59,6 +63,8 @@ FAMILIES = {
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "usage": ("usage", "The usage log."),
+    "operator-key": ("operator_keys", "Operator keys: what staff and their programs act with."),
+    "audit": ("audit", "The audit trail: what was done, by whom and why."),
     "demo": ("demo", "A whole Tollkeeper to try on this machine."),
 }
 

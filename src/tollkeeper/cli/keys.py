@@ -6,16 +6,32 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
-from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.account_words import amount_fields
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId, amount_of
-from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_list
-from tollkeeper.cli.speak import Mistake, say, settings_or_complain
-from tollkeeper.core.client_ip import Network, read_networks
-from tollkeeper.core.money.amounts import Quota, usd_exact
-from tollkeeper.ports import KeyChange, KeyOnFile
+from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.pages import every_page
+from tollkeeper.cli.speak import Mistake, say
+from tollkeeper.core.client_ip import read_networks
+from tollkeeper.office.amounts import Amount
+from tollkeeper.office.customer_keys import (
+    KeyChangeWish,
+    KeyNumberWish,
+    KeysWish,
+    KeyView,
+    NewKeyWish,
+    RotateKeyWish,
+    ShownKey,
+    change_customer_key,
+    create_customer_key,
+    pause_customer_key,
+    resume_customer_key,
+    revoke_customer_key,
+    rotate_customer_key,
+)
+from tollkeeper.office.customer_keys import list_keys as list_customer_keys
 
 NONE = "none"
 
@@ -50,29 +66,24 @@ async def create(
     monthly_usd: MonthlyUsd = None,
 ) -> None:
     """Make an API key. It is shown once, now."""
-    wish = KeyWish(
-        account_id=account,
+    wish = NewKeyWish(
+        account=account,
         name=name,
-        quota=_quota(quota_usd),
+        quota_usd=_usd_in(quota_usd),
         expires_at=_expiry(days),
         only_models=_all_or(model),
         only_networks=_networks(network),
-        daily_budget=_quota(daily_usd),
-        monthly_budget=_quota(monthly_usd),
+        daily_usd=_usd_in(daily_usd),
+        monthly_usd=_usd_in(monthly_usd),
     )
-    async with office(settings_or_complain()) as desk:
-        issued = await create_key(wish, desk.key_maker, desk.keys, actor=desk.actor)
-    _show_once(issued)
+    _show_once(await perform(create_customer_key, wish))
 
 
 @app.command("list")
 @command(ValueError)
 async def list_keys(account: AccountId, as_json: AsJson = False) -> None:
     """The keys of an account, without their texts."""
-    async with office(settings_or_complain()) as desk:
-        keys = await desk.keys.of_account(account, chat_too=True)
-        if not keys:
-            await desk.accounts.need(account)
+    keys = await every_page(list_customer_keys, KeysWish(account=account))
     head = ("key", "name", "looks like", "state", "quota USD", "used USD", "a day", "a month", "models", "networks")
     none = f"Account {account} has no keys."
     show_list(keys, head=head, line=_row, record=_record, as_json=as_json, none=none)
@@ -92,19 +103,18 @@ async def edit(
 ) -> None:
     """Change what a key may do, on every node within two seconds. What is not named stays."""
     unset = msgspec.UNSET
-    change = KeyChange(
+    wish = KeyChangeWish(
+        key=key,
         name=unset if name is None else name,
-        quota=unset if quota_usd is None else _quota(quota_usd),
+        quota_usd=unset if quota_usd is None else _usd_in(quota_usd),
         expires_at=unset if days is None else _expiry(days),
         only_models=unset if model is None else _all_or(model),
         only_networks=unset if network is None else _networks(network),
-        daily_budget=unset if daily_usd is None else _quota(daily_usd),
-        monthly_budget=unset if monthly_usd is None else _quota(monthly_usd),
+        daily_usd=unset if daily_usd is None else _usd_in(daily_usd),
+        monthly_usd=unset if monthly_usd is None else _usd_in(monthly_usd),
     )
-    async with office(settings_or_complain()) as desk:
-        account_id = await desk.keys.owner_of(key)
-        changed = await change_key(key, change, desk.keys, account_id=account_id, actor=desk.actor)
-    say(f"key {changed.key_id} '{changed.name}' changed")
+    changed = await perform(change_customer_key, wish)
+    say(f"key {changed.key} '{changed.name}' changed")
 
 
 @app.command("rotate")
@@ -114,49 +124,39 @@ async def rotate(
     keep_hours: Annotated[int, typer.Option(min=0, max=168, help="For how long the old text is accepted, too.")] = 0,
 ) -> None:
     """Give a key another text; its quota, budgets and history stay. It is shown once, now."""
-    keep_seconds = keep_hours * 3_600
-    async with office(settings_or_complain()) as desk:
-        account_id = await desk.keys.owner_of(key)
-        issued = await rotate_key(key, keep_seconds, desk.key_maker, desk.keys, account_id=account_id, actor=desk.actor)
-    _show_once(issued)
+    _show_once(await perform(rotate_customer_key, RotateKeyWish(key=key, keep_hours=keep_hours)))
 
 
 @app.command("pause")
 @command(ValueError)
 async def pause(key: KeyId) -> None:
     """Refuse a key until it is resumed, on every node within two seconds. Calls that run go on."""
-    async with office(settings_or_complain()) as desk:
-        account_id = await desk.keys.owner_of(key)
-        paused = await desk.keys.pause(key, account_id=account_id, actor=desk.actor)
-    say(f"key {key} paused" if paused else f"key {key} was paused before")
+    done = await perform(pause_customer_key, KeyNumberWish(key=key))
+    say(f"key {key} paused" if done.changed else f"key {key} was paused before")
 
 
 @app.command("resume")
 @command(ValueError)
 async def resume(key: KeyId) -> None:
     """Accept a paused key again, on every node within two seconds."""
-    async with office(settings_or_complain()) as desk:
-        account_id = await desk.keys.owner_of(key)
-        resumed = await desk.keys.resume(key, account_id=account_id, actor=desk.actor)
-    say(f"key {key} resumed" if resumed else f"key {key} was not paused")
+    done = await perform(resume_customer_key, KeyNumberWish(key=key))
+    say(f"key {key} resumed" if done.changed else f"key {key} was not paused")
 
 
 @app.command("revoke")
 @command(ValueError)
 async def revoke(key: KeyId) -> None:
     """Refuse a key from now on, on every node within two seconds."""
-    async with office(settings_or_complain()) as desk:
-        account_id = await desk.keys.owner_of(key)
-        revoked = await desk.keys.revoke(key, account_id=account_id, actor=desk.actor)
-    say(f"key {key} revoked" if revoked else f"key {key} was revoked before")
+    done = await perform(revoke_customer_key, KeyNumberWish(key=key))
+    say(f"key {key} revoked" if done.changed else f"key {key} was revoked before")
 
 
-def _show_once(issued: IssuedKey) -> None:
-    say(f"key {issued.key_id}\n{issued.key}")
+def _show_once(issued: ShownKey) -> None:
+    say(f"key {issued.key}\n{issued.text}")
     say("Copy it now: it is not kept and cannot be shown again.")
 
 
-def _row(key: KeyOnFile) -> list[str]:
+def _row(key: KeyView) -> list[str]:
     now = datetime.now(UTC)
     if key.revoked_at is not None:
         state = f"revoked {key.revoked_at:%Y-%m-%d}"
@@ -168,15 +168,15 @@ def _row(key: KeyOnFile) -> list[str]:
         state = f"paused {key.paused_at:%Y-%m-%d}" + ("" if state == "live" else f", {state}")
     if key.former_until is not None and key.former_until > now:
         state += f", old text until {moment(key.former_until)}"
-    limits = [_usd(key.quota), usd_exact(key.used), _usd(key.daily_budget), _usd(key.monthly_budget)]
+    limits = [_usd(key.quota), key.used.usd, _usd(key.daily_budget), _usd(key.monthly_budget)]
     models = "all" if key.only_models is None else ", ".join(key.only_models)
-    networks = "all" if key.only_networks is None else ", ".join(map(str, key.only_networks))
-    return [str(key.key_id), key.name, key.hint, state, *limits, models, networks]
+    networks = "all" if key.only_networks is None else ", ".join(key.only_networks)
+    return [str(key.key), key.name, key.hint, state, *limits, models, networks]
 
 
-def _record(key: KeyOnFile) -> dict[str, Any]:
+def _record(key: KeyView) -> dict[str, Any]:
     times = ("created_at", "rotated_at", "former_until", "expires_at", "paused_at", "revoked_at")
-    amounts = quota_fields(
+    amounts = amount_fields(
         quota=key.quota,
         used=key.used,
         held=key.held,
@@ -185,29 +185,34 @@ def _record(key: KeyOnFile) -> dict[str, Any]:
         monthly_budget=key.monthly_budget,
         counted_this_month=key.counted_this_month,
     )
-    networks = None if key.only_networks is None else list(map(str, key.only_networks))
-    named = fields_of(key, "key_id", "account_id", "name", "hint", "for_chat", *times)
-    return named | amounts | {"only_models": key.only_models, "only_networks": networks}
+    numbers = {"key_id": key.key, "account_id": key.account}
+    named = fields_of(key, "name", "hint", "for_chat", *times)
+    return numbers | named | amounts | fields_of(key, "only_models", "only_networks")
 
 
-def _usd(quota: Quota | None) -> str:
-    return "–" if quota is None else usd_exact(quota)
+def _usd(amount: Amount | None) -> str:
+    return "–" if amount is None else amount.usd
 
 
-def _quota(usd: str | None) -> Quota | None:
-    return None if usd is None or usd == NONE else amount_of(usd)
+def _usd_in(usd: str | None) -> str | None:
+    """An amount as it was typed, where it is one."""
+    if usd is None or usd == NONE:
+        return None
+    amount_of(usd)
+    return usd
 
 
 def _all_or(names: list[str] | None) -> list[str] | None:
     return None if not names or names == [NONE] else names
 
 
-def _networks(texts: list[str] | None) -> tuple[Network, ...] | None:
+def _networks(texts: list[str] | None) -> list[str] | None:
     chosen = _all_or(texts)
     try:
-        return None if chosen is None else read_networks(chosen)
+        read_networks(chosen or ())
     except ValueError as problem:
         raise Mistake(f"{problem}. Nothing was done.") from None
+    return chosen
 
 
 def _expiry(days: str | None) -> datetime | None:

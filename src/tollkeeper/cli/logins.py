@@ -13,38 +13,35 @@ import typer
 
 from tollkeeper.accounts.people.front_desk import RequestOrigin, without_lockouts
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
-from tollkeeper.accounts.people.sign_up import SignUpWish, open_account, request_sign_up, verify_sign_up
-from tollkeeper.accounts.people.staff import (
-    drop_passkeys,
-    drop_second_factor,
-    end_sessions,
-    listed_logins,
-    login_of,
-    send_reset,
-    sessions_of,
-    set_role,
-    unlock,
-)
+from tollkeeper.accounts.people.sign_up import SignUpWish, request_sign_up, verify_sign_up
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import AccountId
 from tollkeeper.cli.listing import AsJson, fields_of, show_json, show_list
+from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import say, settings_or_complain
-from tollkeeper.core.people.logins import LoginRefusal, Role, SessionRecord
-from tollkeeper.ports.people import LoginRecord
-from tollkeeper.settings import Settings
+from tollkeeper.core.people.logins import LoginRefusal, Role
+from tollkeeper.office import logins
+from tollkeeper.office.logins import LoginsWish, LoginView, NewLoginWish, RoleWish, SessionView
+from tollkeeper.office.wishes import AccountWish
+from tollkeeper.ports import NotOnFile
+
+# How many `login list` shows.
+LISTED_MOST = 1_000
 
 login_app = typer.Typer(help="Who may act for accounts.", no_args_is_help=True)
 
 # The command line has neither an IP nor a user agent.
 HERE = RequestOrigin(agent="command line")
 
-NO_SERVER = "A mail is written, but none is sent: TOLLKEEPER_SMTP_URL names no mail server."
-NO_CONSOLE = (
-    "A mail is written, but none is sent: its link leads to the console, and TOLLKEEPER_CONSOLE_URL does not say where "
-    "that is."
-)
+# Why a mail waits, by the setting that is missing.
+NOT_SENT = {
+    "TOLLKEEPER_SMTP_URL": "A mail is written, but none is sent: TOLLKEEPER_SMTP_URL names no mail server.",
+    "TOLLKEEPER_CONSOLE_URL": "A mail is written, but none is sent: its link leads to the console, and "
+    "TOLLKEEPER_CONSOLE_URL does not say where that is.",
+}
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The e-mail to sign in with.")]
 Whom = Annotated[str, typer.Argument(metavar="EMAIL|ACCOUNT", help="The e-mail, or the account's number.")]
@@ -62,63 +59,57 @@ async def list_logins(
     as_json: AsJson = False,
 ) -> None:
     """The logins, the newest first."""
-    async with office(settings_or_complain()) as desk:
-        logins = await listed_logins(desk.front_desk, staff_only=staff, by=desk.operator)
+    found = await every_page(logins.list_logins, LoginsWish(staff_only=staff), LISTED_MOST)
     head = ("account", "e-mail", "role", "second factor", "account is")
-    show_list(logins, head=head, line=_line, record=_record, as_json=as_json)
+    show_list(found, head=head, line=_line, record=_record, as_json=as_json)
 
 
 @login_app.command("show")
 @command(LoginRefusal)
 async def show_login(whom: Whom, as_json: AsJson = False) -> None:
     """One login."""
-    async with office(settings_or_complain()) as desk:
-        login = await login_of(desk.front_desk, _meant(whom), by=desk.operator)
+    login = await perform(logins.show_login, await _meant(whom))
     if as_json:
         show_json(_record(login))
         return
     verified = moment(login.verified_at) if login.verified_at else "never"
-    say(f"account {login.account_id}: {login.email}, {login.role.value}")
+    say(f"account {login.account}: {login.email}, {login.role.value}")
     say(f"verified {verified}; password of {moment(login.password_changed_at)}")
-    say(f"second factor {'on' if login.second_factor else 'off'}, account {_state(login)}")
+    say(f"second factor {'on' if login.second_factor else 'off'}, account {login.account_state.value}")
 
 
 @login_app.command("open")
 @command(LoginRefusal)
 def open_login(email: Email, name: AccountName = "") -> Coroutine[None, None, None]:
     """Open an account with a login at once, for somebody you know. The password is read from standard input."""
-    return _open(SignUpWish(email=email, name=name), _secret("Password"))
+    return _open(NewLoginWish(email=email, name=name, password=_secret("Password")))
 
 
-async def _open(wish: SignUpWish, password: str) -> None:
-    async with office(settings_or_complain()) as desk:
-        account = await open_account(desk.front_desk, wish, password, by=desk.operator)
-    say(f"account {account}")
+async def _open(wish: NewLoginWish) -> None:
+    made = await perform(logins.open_login, wish)
+    say(f"account {made.account}")
 
 
 @login_app.command("role")
 @command(LoginRefusal)
 async def role(account: AccountId, role: Annotated[Role, typer.Argument(help="The role to give.")]) -> None:
     """Make somebody support, operator or customer. Their sessions end."""
-    async with office(settings_or_complain()) as desk:
-        news = await set_role(desk.front_desk, account, role, by=desk.operator)
-    say(f"account {account} has the role {role.value}" + ("" if news else ", as it had before"))
+    done = await perform(logins.set_login_role, RoleWish(account=account, role=role))
+    say(f"account {account} has the role {role.value}" + ("" if done.changed else ", as it had before"))
 
 
 @login_app.command("sessions")
 @command(LoginRefusal)
 async def sessions(whom: Whom, as_json: AsJson = False) -> None:
     """Where somebody is signed in."""
-    async with office(settings_or_complain()) as desk:
-        account = (await login_of(desk.front_desk, _meant(whom), by=desk.operator)).account_id
-        found = await sessions_of(desk.front_desk, account, by=desk.operator)
+    meant = await _meant(whom)
     show_list(
-        found,
+        (await perform(logins.list_sessions, meant)).data,
         head=("session", "since", "last seen", "until", "ip", "agent", "second factor"),
         line=_session_line,
         record=_session_record,
         as_json=as_json,
-        none=f"account {account} is signed in nowhere",
+        none=f"account {meant.account} is signed in nowhere",
     )
 
 
@@ -126,32 +117,28 @@ async def sessions(whom: Whom, as_json: AsJson = False) -> None:
 @command(LoginRefusal)
 async def revoke_sessions(whom: Whom) -> None:
     """Sign somebody out everywhere."""
-    async with office(settings_or_complain()) as desk:
-        account = (await login_of(desk.front_desk, _meant(whom), by=desk.operator)).account_id
-        ended = await end_sessions(desk.front_desk, account, by=desk.operator)
-    say(f"{ended} sessions of account {account} ended")
+    meant = await _meant(whom)
+    ended = await perform(logins.end_login_sessions, meant)
+    say(f"{ended.count} sessions of account {meant.account} ended")
 
 
 @login_app.command("reset-password")
 @command(LoginRefusal)
 async def reset(whom: Whom) -> None:
     """Send a link for a new password."""
-    settings = settings_or_complain()
-    async with office(settings) as desk:
-        account = await send_reset(desk.front_desk, _meant(whom), by=desk.operator)
-    if missing := _missing(settings):
-        say(f"{missing} The link to account {account} waits, for a day.")
+    sent = await perform(logins.send_login_reset, await _meant(whom))
+    if missing := sent.setting_missing:
+        say(f"{NOT_SENT.get(missing, missing)} The link to account {sent.account} waits, for a day.")
     else:
-        say(f"A link is on its way to the e-mail of account {account}.")
+        say(f"A link is on its way to the e-mail of account {sent.account}.")
 
 
 @login_app.command("unlock")
 @command(LoginRefusal)
 async def unlock_login(whom: Whom) -> None:
     """End the locks that too many attempts at signing in or redeeming brought about, whoever made them."""
-    async with office(settings_or_complain()) as desk:
-        ended = await unlock(desk.front_desk, _meant(whom), by=desk.operator)
-    say(f"{ended} locks ended")
+    ended = await perform(logins.unlock_login, await _meant(whom))
+    say(f"{ended.count} locks ended")
 
 
 @login_app.command("drop-second-factor")
@@ -159,10 +146,9 @@ async def unlock_login(whom: Whom) -> None:
 async def drop(whom: Whom) -> None:
     """For somebody who lost the app and all recovery codes, and has shown otherwise who they are. They are told, and
     their sessions end."""
-    async with office(settings_or_complain()) as desk:
-        account = (await login_of(desk.front_desk, _meant(whom), by=desk.operator)).account_id
-        had_one = await drop_second_factor(desk.front_desk, account, by=desk.operator)
-    say(f"account {account} has no second factor " + ("any more" if had_one else "and had none"))
+    meant = await _meant(whom)
+    done = await perform(logins.drop_login_second_factor, meant)
+    say(f"account {meant.account} has no second factor " + ("any more" if done.changed else "and had none"))
 
 
 @login_app.command("drop-passkeys")
@@ -170,10 +156,9 @@ async def drop(whom: Whom) -> None:
 async def drop_every_passkey(whom: Whom) -> None:
     """For somebody whose account somebody else was in, or who lost every device. They are told, and their sessions
     end."""
-    async with office(settings_or_complain()) as desk:
-        account = (await login_of(desk.front_desk, _meant(whom), by=desk.operator)).account_id
-        dropped = await drop_passkeys(desk.front_desk, account, by=desk.operator)
-    say(f"{dropped} passkeys of account {account} removed")
+    meant = await _meant(whom)
+    dropped = await perform(logins.drop_login_passkeys, meant)
+    say(f"{dropped.count} passkeys of account {meant.account} removed")
 
 
 @login_app.command("sign-up")
@@ -188,8 +173,9 @@ async def sign_up(
     settings = settings_or_complain()
     async with office(settings) as desk:
         await request_sign_up(without_lockouts(desk.front_desk), wish, HERE)
-    if missing := _missing(settings):
-        say(f"{missing} It waits. `login open` opens an account without one.")
+        missing = desk.mail_setting_missing
+    if missing:
+        say(f"{NOT_SENT[missing]} It waits. `login open` opens an account without one.")
     else:
         say("A mail is on its way. The account opens with `login verify` and the token of its link.")
 
@@ -226,41 +212,37 @@ async def _sign_in(given: Credentials) -> None:
     say(f"account {signed_in.account_id}, session {signed_in.session_id}\n{signed_in.token}")
 
 
-def _missing(settings: Settings) -> str:
-    """Why a mail with a link is not sent; empty where it is."""
-    if not settings.smtp_url:
-        return NO_SERVER
-    return "" if settings.console_url else NO_CONSOLE
+async def _meant(whom: str) -> AccountWish:
+    """An account's number, or an e-mail: every one of these has an @. Raise NotOnFile."""
+    if re.fullmatch("[0-9]{1,18}", whom):
+        return AccountWish(account=int(whom))
+    found = (await perform(logins.list_logins, LoginsWish(email=whom))).data
+    if not found:
+        raise NotOnFile("No login has this e-mail.")
+    return AccountWish(account=found[0].account)
 
 
-def _meant(whom: str) -> int | str:
-    """An account's number, or an e-mail: every one of these has an @."""
-    return int(whom) if re.fullmatch("[0-9]{1,18}", whom) else whom
-
-
-def _line(login: LoginRecord) -> tuple[str, ...]:
+def _line(login: LoginView) -> tuple[str, ...]:
     factor = "on" if login.second_factor else "off"
-    return (str(login.account_id), login.email, login.role.value, factor, _state(login))
+    return (str(login.account), login.email, login.role.value, factor, login.account_state.value)
 
 
-def _record(login: LoginRecord) -> dict[str, Any]:
+def _record(login: LoginView) -> dict[str, Any]:
     times = ("created_at", "verified_at", "password_changed_at")
-    return fields_of(login, "account_id", "email", "role", "second_factor", *times) | {"account_state": _state(login)}
+    told = fields_of(login, "email", "role", "second_factor", *times, "account_state")
+    return {"account_id": login.account} | told
 
 
-def _session_line(each: SessionRecord) -> tuple[str, ...]:
+def _session_line(each: SessionView) -> tuple[str, ...]:
     times = (moment(each.created_at), moment(each.last_seen_at), moment(each.expires_at))
     passed = "passed" if each.second_factor_at else "no"
-    return (str(each.session_id), *times, each.ip or "unknown", each.agent, passed)
+    return (str(each.session), *times, each.ip or "unknown", each.agent, passed)
 
 
-def _session_record(each: SessionRecord) -> dict[str, Any]:
+def _session_record(each: SessionView) -> dict[str, Any]:
     times = ("created_at", "last_seen_at", "expires_at", "second_factor_at")
-    return fields_of(each, "session_id", "account_id", *times, "ip", "agent")
-
-
-def _state(login: LoginRecord) -> str:
-    return "closed" if login.account_closed else "disabled" if login.account_disabled else "open"
+    numbers = {"session_id": each.session, "account_id": each.account}
+    return numbers | fields_of(each, *times, "ip", "agent")
 
 
 def _secret(asked: str) -> str:

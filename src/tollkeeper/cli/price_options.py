@@ -10,9 +10,9 @@ import msgspec
 import typer
 from msgspec import UNSET
 
-from tollkeeper.cli.numbers import plain_decimal
+from tollkeeper.accounts.price_parts import PriceRefused, amount_typed, multiplier_typed
 from tollkeeper.cli.speak import Mistake
-from tollkeeper.core.money.amounts import NotAnAmount, Quota, quota_from_usd
+from tollkeeper.core.money.amounts import NotAnAmount, Quota
 from tollkeeper.core.money.parts import Part
 from tollkeeper.ports.catalog.prices import NewParts, NewTier
 
@@ -115,21 +115,15 @@ def _tier_in(text: str) -> NewTier:
 
 
 def multiplier_in(text: str) -> Decimal:
-    multiplier = _number_in(text)
-    if not multiplier.is_finite() or not 0 <= multiplier < 10**8 or multiplier != round(multiplier, 6):
-        raise Mistake(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
-    return multiplier
+    try:
+        return multiplier_typed(text)
+    except PriceRefused as problem:
+        raise Mistake(str(problem)) from None
 
 
 def amount_in(text: str) -> Quota:
     """USD, which may be nothing."""
-    usd = _number_in(text)
     try:
-        return Quota(0) if usd == 0 else quota_from_usd(usd)
+        return amount_typed(text)
     except NotAnAmount as problem:
         raise Mistake(str(problem)) from None
-
-
-def _number_in(text: str) -> Decimal:
-    number = plain_decimal(text)
-    return Decimal(-1) if number is None else number

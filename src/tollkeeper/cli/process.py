@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import logging.config
-import os
 import resource
 import signal
 import socket
@@ -21,18 +20,26 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
-from tollkeeper.app import DatabaseRole, check_journal, first_look, gateway, missing_extra, pepper_trouble
+from tollkeeper.app import (
+    DatabaseRole,
+    check_journal,
+    first_look,
+    gateway,
+    missing_extra,
+    pepper_trouble,
+    settings_in_force,
+)
 from tollkeeper.app import console as console_application
 from tollkeeper.app import front as run_front
 from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.command import command
 from tollkeeper.cli.exit_codes import ExitCode
 from tollkeeper.cli.gateway_server import GatewayServer
-from tollkeeper.cli.listing import AsJson, show_list
+from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.cli.startup_code import refuse_unknown_startup_code
 from tollkeeper.core_dumps import forbid_core_dumps
-from tollkeeper.settings import PREFIX, Secret, Settings, description, sources
+from tollkeeper.settings import Settings
 
 # What stopping may take beyond the calls under way: their last words, and the books.
 KILL_AFTER_SECONDS = 30
@@ -207,24 +214,13 @@ async def _say_done(making: Coroutine[None, None, None]) -> None:
 @command()
 def settings(as_json: AsJson = False) -> None:
     """Show every setting, its value, and what it is for."""
-    chosen = settings_or_complain()
-    rows = [
-        (PREFIX + name.upper(), _shown(getattr(chosen, name)), source, description(name))
-        for name, source in sources(os.environ).items()
-    ]
     show_list(
-        rows,
+        settings_in_force(settings_or_complain()),
         head=("variable", "value", "set by", "what it is for"),
-        line=lambda row: row,
-        record=lambda row: dict(zip(("variable", "value", "set_by", "what_for"), row, strict=True)),
+        line=lambda row: (row.variable, row.value, row.set_by, row.what_for),
+        record=lambda row: fields_of(row, "variable", "value", "set_by", "what_for"),
         as_json=as_json,
     )
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, Secret):
-        return repr(value)
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _allowed_connections(wanted: int) -> int:

@@ -1,202 +1,262 @@
-"""Provider accounts: `provider add`, `list`, `set`, `rotate-key`, `pause`, `drain`, `resume`, `test`."""
+"""Provider accounts: `provider add`, `list`, `show`, `set`, `rotate-key`, `pause`, `drain`, `resume`, `remove`, …"""
 
 import sys
-from collections.abc import Coroutine, Sequence
-from functools import partial
-from typing import Annotated, Any
+from collections.abc import Coroutine
+from typing import Annotated
 
 import typer
+from msgspec import UNSET
 
-from tollkeeper.app import office
+from tollkeeper.accounts.providers.served_models import model_names
+from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.listing import AsJson, show_list
-from tollkeeper.cli.price_options import multiplier_in
-from tollkeeper.cli.provider_words import (
-    BadDescription,
-    check_address,
-    check_api_version,
-    check_passes,
-    check_rejects,
-    check_vendor,
-    health,
-    limits_in_words,
-    model_names,
-    models,
-    standing_record,
-    usd,
+from tollkeeper.cli.listing import AsJson, show_fields, show_json, show_list
+from tollkeeper.cli.provider_options import (
+    COST_HELP,
+    NONE,
+    AllModels,
+    ApiVersion,
+    InsecureHttp,
+    Passes,
+    ProviderName,
+    Rejects,
+    changed_limit_option,
+    limit_in,
+    limit_option,
+    models_in,
+    names_in,
+    or_unset,
+    tier_option,
+    weight_option,
 )
-from tollkeeper.cli.speak import Mistake, complain, say, settings_or_complain
-from tollkeeper.core.pool.choice import PoolPlace
-from tollkeeper.ports import NewProviderAccount, ProviderForm, ProviderStanding, ProviderState
-
-MOST = 2**31 - 1
-OF_A_DAY = ("calls 24 h", "charged USD", "cost USD", "margin USD")
+from tollkeeper.cli.provider_words import HEAD, details_fields, details_record, row_line, row_record
+from tollkeeper.cli.speak import Mistake, complain, say
+from tollkeeper.office.lists import ROWS_MOST, Paging
+from tollkeeper.office.provider_care import (
+    ProviderTrial,
+    drain_provider,
+    pause_provider,
+    resume_provider,
+    rotate_provider_key,
+    try_provider,
+)
+from tollkeeper.office.provider_views import ProviderRow
+from tollkeeper.office.provider_wishes import (
+    NewProviderWish,
+    ProviderChangeWish,
+    ProviderKeyWish,
+    ProviderTrialWish,
+    ProviderWish,
+)
+from tollkeeper.office.providers import (
+    add_provider,
+    change_provider,
+    list_providers,
+    remove_provider,
+    show_provider,
+)
 
 provider_app = typer.Typer(help="Provider accounts: credentials at upstream providers.", no_args_is_help=True)
-
-Rejects = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PARAMETER", help="A parameter that it does not take, as stream_options; repeat it."),
-]
-Passes = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="PARAMETER",
-        help="A parameter that is not listed and passes to it as it is; repeat it. It must cost nothing beside tokens.",
-    ),
-]
-ApiVersion = Annotated[
-    str | None, typer.Option(metavar="VERSION", help="The version of azure's or anthropic's interface.")
-]
-ProviderName = Annotated[str, typer.Argument(metavar="NAME", help="The provider account's name.")]
 
 
 def register(app: typer.Typer) -> None:
     app.add_typer(provider_app, name="provider")
 
 
-def _limit(what_for: str) -> Any:
-    return typer.Option(metavar="N", min=1, max=MOST, help=f"{what_for} Without it: no limit.")
-
-
 @provider_app.command("add")
-@command(BadDescription)
+@command(ValueError)
 def add(
     name: Annotated[str, typer.Argument(help="What to call it in logs and reports; never changes.")],
     base_url: Annotated[str, typer.Argument(help="Where it is: https://host/v1")],
     vendor: Annotated[
         str, typer.Option(help="Its wire format: openai (and anything compatible), azure, anthropic or gemini.")
     ] = "openai",
-    tier: Annotated[int, typer.Option(min=1, max=32_767, help="Lower tiers are used before higher ones.")] = 1,
-    weight: Annotated[int, typer.Option(min=0, max=1_000, help="Its share of its tier's calls; 0 for none.")] = 1,
-    rpm: Annotated[int | None, _limit("Requests a minute.")] = None,
-    tpm: Annotated[int | None, _limit("Tokens a minute.")] = None,
-    concurrency: Annotated[int | None, _limit("Calls at once.")] = None,
+    tier: Annotated[int, tier_option()] = 1,
+    weight: Annotated[int, weight_option()] = 1,
+    rpm: Annotated[int | None, limit_option("Requests a minute.")] = None,
+    tpm: Annotated[int | None, limit_option("Tokens a minute.")] = None,
+    concurrency: Annotated[int | None, limit_option("Calls at once.")] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="OUR=THEIRS", help="A model it serves, and its name there; repeat it. Without: all."),
+        typer.Option(
+            metavar="OUR=THEIRS",
+            help="A model it serves, and its name there; repeat it. Without: at the vendor's own address, the models "
+            "of that vendor.",
+        ),
     ] = None,
-    cost: Annotated[str, typer.Option(help="What it costs us, as a part of the list price.")] = "1",
+    all_models: AllModels = False,
+    cost: Annotated[str, typer.Option(help=COST_HELP)] = "1",
     rejects: Rejects = None,
     passes: Passes = None,
     api_version: ApiVersion = None,
-    insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Allow http:// beyond this host.")] = False,
+    insecure_http: InsecureHttp = False,
 ) -> Coroutine[None, None, None]:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
-    check_vendor(vendor)
-    check_rejects(rejects or ())
-    check_passes(passes or (), vendor)
-    check_api_version(api_version)
-    check_address(base_url, insecure_http=insecure_http, private_allowed=settings_or_complain().private_providers)
     models = model_names(model) if model else None
-    place = PoolPlace(tier=tier, weight=weight, requests_per_minute=rpm, tokens_per_minute=tpm, concurrency=concurrency)
-    part_of_price = multiplier_in(cost)
-    account = NewProviderAccount(
+    wish = NewProviderWish(
         name=name,
-        vendor=vendor,
         base_url=base_url,
-        secret=_key(),
-        place=place,
+        key=_key(),
+        vendor=vendor,
+        tier=tier,
+        weight=weight,
+        requests_per_minute=rpm,
+        tokens_per_minute=tpm,
+        concurrency=concurrency,
         models=models,
-        cost=part_of_price,
-        rejects=frozenset(rejects or ()),
-        passes=frozenset(passes or ()),
+        all_models=all_models,
+        cost_multiplier=cost,
+        rejects=rejects or [],
+        passes=passes or [],
         api_version=api_version,
+        insecure_http=insecure_http,
     )
-    return _add(account)
+    return _add(wish)
 
 
-async def _add(account: NewProviderAccount) -> None:
-    async with office(settings_or_complain()) as desk:
-        number = await desk.providers.add(account, actor=desk.actor)
-    say(f"provider account {number} ({account.name}) added; its key is sealed")
+async def _add(wish: NewProviderWish) -> None:
+    made = await perform(add_provider, wish)
+    say(f"provider account {made.account} ({wish.name}) added; its key is sealed")
+    if made.family is not None:
+        say(f"It serves the models of {made.family} that are in the catalog, now or later.")
 
 
 @provider_app.command("list")
-@command()
+@command(ValueError)
 async def list_all(as_json: AsJson = False) -> None:
     """Every provider account: its place in the pool, how it is doing, and what it earned in the last 24 hours."""
-    chosen = settings_or_complain()
-    async with office(chosen) as desk:
-        found = await desk.providers.standing()
-    show_list(
-        found,
-        head=("name", "tier", "weight", "limits", "models", "health", *OF_A_DAY),
-        line=partial(_line, private_allowed=chosen.private_providers),
-        record=partial(standing_record, private_allowed=chosen.private_providers),
-        as_json=as_json,
-    )
+    show_list(await _all_rows(), head=HEAD, line=row_line, record=row_record, as_json=as_json)
+
+
+async def _all_rows() -> list[ProviderRow]:
+    rows: list[ProviderRow] = []
+    after: str | None = ""
+    while after is not None:
+        page = await perform(list_providers, Paging(limit=ROWS_MOST, after=after))
+        rows += page.data
+        after = page.next
+    return rows
+
+
+@provider_app.command("show")
+@command(ValueError)
+async def show(name: ProviderName, as_json: AsJson = False) -> None:
+    """All that is kept about one provider account, but its key, and how it is doing."""
+    details = await perform(show_provider, ProviderWish(name=name))
+    if as_json:
+        show_json(details_record(details))
+    else:
+        show_fields(details_fields(details))
 
 
 @provider_app.command("set")
-@command(BadDescription)
-async def set_form(
-    name: ProviderName, rejects: Rejects = None, passes: Passes = None, api_version: ApiVersion = None
-) -> None:
-    """Set what it does not take (all of it: --rejects none takes everything), what it takes beside the parameters that
-    are listed (all of it: --passes none for nothing), or its version of the interface."""
-    given = ProviderForm(rejects=_all_of(rejects), passes=_all_of(passes), api_version=api_version)
-    check_rejects(given.rejects or ())
-    check_api_version(api_version)
-    async with office(settings_or_complain()) as desk:
-        if given.passes:
-            check_passes(sorted(given.passes), (await desk.providers.find(name)).vendor)
-        await desk.providers.set_form(name, given, actor=desk.actor)
-    say(f"provider account {name} is set")
+@command(ValueError)
+def set_account(
+    name: ProviderName,
+    tier: Annotated[int | None, tier_option()] = None,
+    weight: Annotated[int | None, weight_option()] = None,
+    rpm: Annotated[str | None, changed_limit_option("Requests a minute.")] = None,
+    tpm: Annotated[str | None, changed_limit_option("Tokens a minute.")] = None,
+    concurrency: Annotated[str | None, changed_limit_option("Calls at once.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OUR=THEIRS",
+            help=f"A model it serves, and its name there; repeat it for all. '{NONE}': those of the vendor whose own "
+            "address it has.",
+        ),
+    ] = None,
+    all_models: AllModels = False,
+    cost: Annotated[str | None, typer.Option(help=COST_HELP)] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Where it is: https://host/v1")] = None,
+    with_key: Annotated[bool, typer.Option("--with-key", help="Ask for its key: another host needs it anew.")] = False,
+    rejects: Rejects = None,
+    passes: Passes = None,
+    api_version: ApiVersion = None,
+    insecure_http: InsecureHttp = False,
+) -> Coroutine[None, None, None]:
+    """Change a provider account; what is not named stays. Lists (--model, --rejects, --passes) are given anew as a
+    whole. The word 'none' empties a list, takes a limit away, or goes back to the vendor's usual version."""
+    wish = ProviderChangeWish(
+        name=name,
+        base_url=or_unset(base_url),
+        key=_key() if with_key else UNSET,
+        tier=or_unset(tier),
+        weight=or_unset(weight),
+        requests_per_minute=limit_in(rpm),
+        tokens_per_minute=limit_in(tpm),
+        concurrency=limit_in(concurrency),
+        models=models_in(model),
+        all_models=all_models,
+        cost_multiplier=or_unset(cost),
+        rejects=names_in(rejects),
+        passes=names_in(passes),
+        api_version=None if api_version == NONE else or_unset(api_version),
+        insecure_http=insecure_http,
+    )
+    return _set_account(wish)
+
+
+async def _set_account(wish: ProviderChangeWish) -> None:
+    done = await perform(change_provider, wish)
+    say(f"provider account {wish.name} is set" + ("" if done.changed else ", as it was before"))
 
 
 @provider_app.command("rotate-key")
-@command()
+@command(ValueError)
 def rotate_key(
     name: ProviderName,
     untested: Annotated[bool, typer.Option("--untested", help="Take the new key without asking the provider.")] = False,
 ) -> Coroutine[None, None, None]:
     """Give it another key, which the provider must accept. It is read from the terminal or from standard input. Calls
     under way end with the old one, new ones begin with the new one, on every node within two seconds."""
-    return _rotate_key(name, _key(), untested=untested)
+    return _rotate_key(ProviderKeyWish(name=name, key=_key(), untested=untested))
 
 
-async def _rotate_key(name: str, key: str, *, untested: bool) -> None:
-    async with office(settings_or_complain()) as desk:
-        account = await desk.providers.with_key(name, key)
-        if not untested:
-            accepted, told = await desk.probe_key(account)
-            if not accepted:
-                raise Mistake(f"{name} keeps the key that it has: with the new one, {told}.")
-        await desk.providers.set_key(name, key, actor=desk.actor)
-        lifted = not untested and await desk.suspensions.lift(account.id)
-    say(f"provider account {name} has a new key, sealed" + ("; it is no longer suspended" if lifted else ""))
+async def _rotate_key(wish: ProviderKeyWish) -> None:
+    done = await perform(rotate_provider_key, wish)
+    lifted = "; it is no longer suspended" if done.suspension_lifted else ""
+    say(f"provider account {wish.name} has a new key, sealed{lifted}")
     say("Revoke the old one at the provider when the calls that began with it are over.")
 
 
 @provider_app.command("pause")
-@command()
+@command(ValueError)
 async def pause(name: ProviderName) -> None:
     """Give it no more calls, on every node within two seconds, until it is resumed."""
-    await _set_state(name, ProviderState.PAUSED, "paused")
+    done = await perform(pause_provider, ProviderWish(name=name))
+    _say_state(name, "paused", changed=done.changed)
 
 
 @provider_app.command("drain")
-@command()
+@command(ValueError)
 async def drain(name: ProviderName) -> None:
     """Let the calls under way end and give it no more, to take it away afterwards."""
-    await _set_state(name, ProviderState.DRAINING, "draining")
+    done = await perform(drain_provider, ProviderWish(name=name))
+    _say_state(name, "draining", changed=done.changed)
 
 
 @provider_app.command("resume")
-@command()
+@command(ValueError)
 async def resume(name: ProviderName) -> None:
     """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
-    await _set_state(name, ProviderState.ACTIVE, "active")
-    async with office(settings_or_complain()) as desk:
-        account = await desk.providers.find(name)
-        lifted = await desk.suspensions.lift(account.id)
-    if lifted:
+    done = await perform(resume_provider, ProviderWish(name=name))
+    _say_state(name, "active", changed=done.changed)
+    if done.suspension_lifted:
         say(f"the suspension of {name} is lifted")
 
 
+@provider_app.command("remove")
+@command(ValueError)
+async def remove(name: ProviderName) -> None:
+    """Remove a provider account that is paused or drained, and its key with it. Its calls stay on record, and its name
+    stays taken."""
+    await perform(remove_provider, ProviderWish(name=name))
+    say(f"provider account {name} is removed, and its key with it; revoke the key at the provider")
+
+
 @provider_app.command("test")
-@command()
+@command(ValueError)
 async def try_account(
     name: ProviderName,
     model: Annotated[
@@ -205,41 +265,27 @@ async def try_account(
 ) -> None:
     """Make live calls to it and say what works: its key, whole and streamed answers, tools, images, JSON. An accepted
     key lifts the account's suspension. Exit code 1 if the key is refused or no answer comes."""
-    if not await _test(name, model):
+    trial = await perform(try_provider, ProviderTrialWish(name=name, model=model))
+    _say_trial(name, trial)
+    # Whoever cannot answer at all serves nobody; anything else is a matter of what it is for.
+    if not trial.key_accepted or (trial.findings and not any(finding.works for finding in trial.findings)):
         raise typer.Exit(1)
 
 
-async def _test(name: str, model: str | None) -> bool:
-    async with office(settings_or_complain()) as desk:
-        account = await desk.providers.find(name)
-        accepted, told = await desk.probe_key(account)
-        if not accepted:
-            complain(f"{name}: {told}.")
-            return False
-        lifted = await desk.suspensions.lift(account.id)
-        say(f"{name}: {told}." + (" It is no longer suspended." if lifted else ""))
-        known = await desk.catalog.chat_models()
-        chosen = model or next((known_id for known_id in known if account.name_of(known_id) is not None), None)
-        if chosen is None:
-            say("It serves no chat model of the catalog, so no call was made. Add one with `tollkeeper model add`.")
-            return True
-        say(f"Small calls of {chosen}, at the provider's price:")
-        works = []
-        async for finding in desk.try_out(account, chosen):
-            works.append(finding.works)
-            say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.detail}")
-        # Whoever cannot answer at all serves nobody; anything else is a matter of what it is for.
-        return any(works)
+def _say_trial(name: str, trial: ProviderTrial) -> None:
+    if not trial.key_accepted:
+        complain(f"{name}: {trial.told}.")
+        return
+    say(f"{name}: {trial.told}." + (" It is no longer suspended." if trial.suspension_lifted else ""))
+    if trial.model is None:
+        say("It serves no chat model of the catalog, so no call was made. Add one with `tollkeeper model add`.")
+        return
+    say(f"Small calls of {trial.model}, at the provider's price:")
+    for finding in trial.findings:
+        say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.detail}")
 
 
-def _all_of(names: Sequence[str] | None) -> frozenset[str] | None:
-    """What is given anew as a whole, with a word for nothing."""
-    return None if names is None else frozenset(names) - {"none"}
-
-
-async def _set_state(name: str, state: ProviderState, word: str) -> None:
-    async with office(settings_or_complain()) as desk:
-        changed = await desk.providers.set_state(name, state, actor=desk.actor)
+def _say_state(name: str, word: str, *, changed: bool) -> None:
     say(f"provider account {name} is {word}" + ("" if changed else ", as it was before"))
 
 
@@ -248,18 +294,3 @@ def _key() -> str:
     if not secret.strip():
         raise Mistake("No provider key was given: type it when asked, or send it to standard input.")
     return secret.strip()
-
-
-def _line(standing: ProviderStanding, *, private_allowed: bool) -> tuple[str, ...]:
-    return (
-        standing.name,
-        str(standing.place.tier),
-        str(standing.place.weight),
-        limits_in_words(standing.place),
-        models(standing),
-        health(standing, private_allowed=private_allowed),
-        str(standing.delivered),
-        usd(standing.charged),
-        usd(standing.cost),
-        usd(standing.charged - standing.cost),
-    )

@@ -8,7 +8,7 @@ from rich.segment import Segment
 
 from tollkeeper.cli.exit_codes import ExitCode
 from tollkeeper.core.one_line import shown
-from tollkeeper.settings import Settings, load
+from tollkeeper.settings import BadSettings, Settings, load, operator_access
 
 
 class Mistake(Exception):
@@ -36,7 +36,16 @@ def complain(text: str) -> None:
 
 
 def settings_or_complain() -> Settings:
-    return load(os.environ)
+    """Raise BadSettings; Mistake where it is tried with an operator key alone."""
+    try:
+        return load(os.environ)
+    except BadSettings as problem:
+        if operator_access(os.environ) is None:
+            raise
+        raise Mistake(
+            "This command works on the stores themselves, which an operator key does not reach "
+            f"(TOLLKEEPER_OPERATOR_URL). Run it where the service's own settings are:\n{problem}"
+        ) from None
 
 
 def plain_console(*, stderr: bool = False) -> Console:

@@ -10,13 +10,17 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
+from tollkeeper.console.admin.application import PREFIX
+from tollkeeper.console.admin.routes import EverythingBelow
 from tollkeeper.console.assets import serve_asset, shelf
 from tollkeeper.console.desks import Desks, Site
 from tollkeeper.console.guard import headers_for
 from tollkeeper.console.pages import Page
 from tollkeeper.console.paths import RowNumber, own_path
 from tollkeeper.console.respond import endpoint, error_page, open_visit
+from tollkeeper.console.staff.table import STAFF
 from tollkeeper.console.table import PAGES
 from tollkeeper.console.visit import House
 from tollkeeper.core.errors import StoreUnavailable
@@ -26,8 +30,15 @@ register_url_convertor("int", RowNumber())
 Life = Callable[[Starlette], AbstractAsyncContextManager[None]]
 
 
-def console(desks: Desks, site: Site, *, life: Life | None = None, pages: Sequence[Page] = PAGES) -> Starlette:
-    """`life` opens and closes what the desks work with."""
+def console(
+    desks: Desks,
+    site: Site,
+    *,
+    life: Life | None = None,
+    pages: Sequence[Page] = (*PAGES, *STAFF),
+    admin: ASGIApp | None = None,
+) -> Starlette:
+    """`life` opens and closes what the desks work with. `admin`: the operator API."""
     house = House(desks, site, {page.path for page in pages if page.method == "GET"})
     shelf()
     routes: list[BaseRoute] = [
@@ -36,6 +47,8 @@ def console(desks: Desks, site: Site, *, life: Life | None = None, pages: Sequen
         Route("/assets/{name}", serve_asset),
     ]
     routes += [Route(page.path, endpoint(house, page), methods=[page.method]) for page in pages]
+    if admin is not None:
+        routes.append(EverythingBelow(PREFIX, admin))
 
     async def no_such_page(request: Request, problem: Exception) -> Response:
         status = problem.status_code if isinstance(problem, HTTPException) else 500

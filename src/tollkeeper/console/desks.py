@@ -13,6 +13,7 @@ from tollkeeper.core.client_ip import Network, read_ip
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.partner.plan import ReferralTerms
 from tollkeeper.core.people.passkeys import RelyingParty
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Catalog, Faucet, KeyDesk, PartnerDesk, Receipts, Redemptions
 from tollkeeper.ports.announcements import AnnouncementDesk
 from tollkeeper.ports.catalog.prices import PriceDesk, PriceList
@@ -55,6 +56,8 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     prices: PriceDesk
     price_list: PriceList
     chat: ChatDesk
+    # What staff work with.
+    office: Office
     now: Callable[[], datetime]
 
 

@@ -69,14 +69,15 @@ async def show(visit: Visit) -> Response:
     lots = await desks.lots.of_account(visit.account_id)
     key_names = {key.key_id: key.name for key in keys}
     chart = usage_chart(visit, asked, parts, key_names)
+    by_day = _by_day(parts)
     client = CLIENTS.get(visit.query.get("connect", ""), CLIENTS["curl"])
     return visit.page(
         "home.html",
         chart=chart,
         asked=asked,
-        spent={days: _spent(parts, today, days) for days in (1, WEEK, CHART_DAYS)},
+        spent={days: _spent(by_day, today, days) for days in (1, WEEK, CHART_DAYS)},
         not_completed=await _not_completed(visit, today),
-        calls_spark=charts.sparkline([Decimal(each.calls) for each in _by_day(parts, today, WEEK)]),
+        calls_spark=charts.sparkline([Decimal(each.calls) for each in _last_days(by_day, today, WEEK)]),
         lots=[_lot(visit, lot, key_names) for lot in lots if _is_open(lot, desks.now())],
         steps=_steps(visit, lots, keys, chart),
         announcements=await desks.announcements.current(),
@@ -94,23 +95,26 @@ async def _not_completed(visit: Visit, today: date) -> Figure:
     return Figure(_total(part.sum for part in parts), asked.link())
 
 
-def _spent(parts: Sequence[UsagePart], today: date, days: int) -> Spent:
+def _spent(by_day: Mapping[date, UsageSum], today: date, days: int) -> Spent:
     first = today - timedelta(days=days - 1)
-    before = [part.sum for part in parts if first - timedelta(days=days) <= part.day < first]
-    shape = _by_day(parts, today, max(days, WEEK))
+    shape = _last_days(by_day, today, max(days, WEEK))
     return Spent(
-        sum=_total(part.sum for part in parts if part.day >= first),
-        before=_total(before),
+        sum=_total(_last_days(by_day, today, days)),
+        before=_total(_last_days(by_day, first - timedelta(days=1), days)),
         spark=charts.sparkline([Decimal(each.charged) for each in shape]),
         href=Asked(first=first, last=today).link(),
     )
 
 
-def _by_day(parts: Sequence[UsagePart], today: date, days: int) -> list[UsageSum]:
+def _by_day(parts: Sequence[UsagePart]) -> dict[date, UsageSum]:
     sums: dict[date, UsageSum] = {}
     for part in parts:
         sums[part.day] = sums.get(part.day, UsageSum()) + part.sum
-    return [sums.get(today - timedelta(days=back), UsageSum()) for back in reversed(range(days))]
+    return sums
+
+
+def _last_days(by_day: Mapping[date, UsageSum], last: date, days: int) -> list[UsageSum]:
+    return [by_day.get(last - timedelta(days=back), UsageSum()) for back in reversed(range(days))]
 
 
 def _total(sums: Iterable[UsageSum]) -> UsageSum:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from tollkeeper.console.forms import FORM_BYTES_MOST
 from tollkeeper.console.visit import Visit
+from tollkeeper.core.people.operator_keys import Scope
 
 Handler: TypeAlias = Callable[[Visit], Awaitable[Response]]
 
@@ -27,6 +28,8 @@ class Who(StrEnum):
     SETTING_UP = "setting up"
     # A stranger is sent to sign in.
     SIGNED_IN = "signed in"
+    # Whoever has a role with the page's scope. For customers there is no such page.
+    STAFF = "staff"
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes_most: int = FORM_BYTES_MOST
     # For pages whose own address has a secret in it.
     no_referrer: bool = False
+    # What staff must have to see it.
+    scope: Scope = Scope.EVERYTHING
 
 
 def get(path: str, make: Handler, *, who: Who = Who.SIGNED_IN, no_referrer: bool = False) -> Page:
@@ -50,3 +55,11 @@ def post(
     path: str, make: Handler, *, who: Who = Who.SIGNED_IN, once: bool = False, bytes_most: int = FORM_BYTES_MOST
 ) -> Page:
     return Page(method="POST", path=path, who=who, make=make, once=once, body_bytes_most=bytes_most)
+
+
+def staff_get(path: str, make: Handler, scope: Scope) -> Page:
+    return Page(method="GET", path=path, who=Who.STAFF, make=make, scope=scope)
+
+
+def staff_post(path: str, make: Handler, scope: Scope, *, once: bool = False) -> Page:
+    return Page(method="POST", path=path, who=Who.STAFF, make=make, scope=scope, once=once)

@@ -22,7 +22,14 @@ from tollkeeper.console.pages import Page, Who
 from tollkeeper.console.turns import TooManyAtOnce
 from tollkeeper.console.visit import House, Visit
 from tollkeeper.core.errors import StoreUnavailable
-from tollkeeper.core.people.logins import LoginRefusal, SecondFactorMissing, SessionOver
+from tollkeeper.core.people.logins import (
+    LoginRefusal,
+    RoleMissing,
+    SecondFactorMissing,
+    SessionOver,
+    SessionRecord,
+)
+from tollkeeper.core.people.operator_keys import ROLE_SCOPES, may
 from tollkeeper.ports import NotOnFile
 from tollkeeper.steady import without_content
 
@@ -92,11 +99,21 @@ async def _let_in(page: Page, visit: Visit) -> Response | None:
         except SecondFactorMissing:
             if page.who is not Who.ANYBODY:
                 return visit.go(SECOND_FACTOR_PAGE)
-    if visit.found is None and page.who in (Who.SIGNED_IN, Who.SETTING_UP):
+    if visit.found is None and page.who in (Who.SIGNED_IN, Who.SETTING_UP, Who.STAFF):
         return visit.go_and_sign_in()
+    if visit.found is not None and page.who is Who.STAFF:
+        _require_staff(page, visit.found)
     if visit.found is not None and page.who is Who.STRANGER:
         return visit.go("/")
     return None
+
+
+def _require_staff(page: Page, session: SessionRecord) -> None:
+    """Raise NotOnFile for customers, RoleMissing for staff of another role."""
+    if not session.role.is_staff:
+        raise NotOnFile("There is no such page.")
+    if not may(ROLE_SCOPES[session.role], page.scope):
+        raise RoleMissing
 
 
 async def _make(page: Page, visit: Visit) -> Response:

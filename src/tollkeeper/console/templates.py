@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tollkeeper.console import charts, figures
@@ -14,6 +14,7 @@ from tollkeeper.console.forms import ONCE_FIELD, TOKEN_FIELD
 from tollkeeper.console.key_names import key_name
 from tollkeeper.console.notes import NOTES
 from tollkeeper.console.places import PLACES, TAB_BAR
+from tollkeeper.console.staff.places import STAFF_PLACES
 from tollkeeper.console.words import LANGUAGES, TAGS, translations
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Templates:
 
 def _environment(site: Site, language: str) -> Environment:
     environment = Environment(
-        loader=PackageLoader("tollkeeper.console", "pages_html"),
+        loader=ChoiceLoader([PackageLoader("tollkeeper.console", folder) for folder in ("pages_html", "staff_html")]),
         extensions=["jinja2.ext.i18n"],
         autoescape=True,
         undefined=StrictUndefined,
@@ -59,6 +60,7 @@ def _environment(site: Site, language: str) -> Environment:
         asset=address_of,
         icon=icon,
         charts=charts,
+        staff_places=STAFF_PLACES,
     )
     environment.filters.update(
         browser=figures.browser,

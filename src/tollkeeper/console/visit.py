@@ -27,7 +27,7 @@ from tollkeeper.console.turns import Turns
 from tollkeeper.console.words import LOCALES, choose_language, translations
 from tollkeeper.core.catalog.price_book import PriceBook
 from tollkeeper.core.client_ip import client_ip
-from tollkeeper.core.people.logins import LIFETIMES, LoginRefusal, Role, SessionRecord, TooManyAttempts
+from tollkeeper.core.people.logins import LIFETIMES, Actor, LoginRefusal, Role, SessionRecord, TooManyAttempts
 from tollkeeper.ports.customers.wallet import Wallet
 
 THEMES = ("auto", "light", "dark")
@@ -82,6 +82,11 @@ class Visit:
     def actor(self) -> str:
         """As the audit trail names who acts."""
         return f"account:{self.account_id}"
+
+    @property
+    def by(self) -> Actor:
+        """Staff who act on what is another's."""
+        return Actor(self.actor, self.session.role)
 
     @property
     def front_desk(self) -> FrontDesk:

@@ -17,6 +17,10 @@ PREFIX_V6 = 64
 MAPPED_BITS = 96
 
 
+class NotAnIp(ValueError):
+    """What was given is no IP; the message says so."""
+
+
 def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """Raise ValueError with what to change."""
     return tuple(_undressed(ip_network(text)) for text in texts)
@@ -74,3 +78,13 @@ def _undressed(network: Network) -> Network:
     if isinstance(network, IPv6Network) and isinstance(first, IPv4Address) and network.prefixlen >= MAPPED_BITS:
         return IPv4Network((first, network.prefixlen - MAPPED_BITS))
     return network
+
+
+def client_in(text: str) -> str:
+    """An IP as bans name it. An IPv6 client is its /64, which may be written out too. Raise NotAnIp."""
+    address, slash, prefix = text.partition("/")
+    ip = read_ip(address)
+    whole = str(PREFIX_V6 if isinstance(ip, IPv6Address) else 32)
+    if ip is None or (slash and prefix != whole):
+        raise NotAnIp(f"'{text}' is not an IP: write one like 192.0.2.7 or 2001:db8::7, or a network 2001:db8::/64.")
+    return written(ip)

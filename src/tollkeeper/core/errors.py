@@ -48,6 +48,8 @@ class GatewayError(Exception):
     should_retry: ClassVar[bool | None] = None
     # Whether it is the caller's own mistake, of which too many get its IP banned.
     counts_as_invalid: ClassVar[bool] = False
+    # Account and key, where the key is known and was not let in.
+    whose: tuple[int, int] | None = None
 
     def __init__(self, message: str | None = None, *, param: str | None = None) -> None:
         self.message = message or " ".join(inspect.cleandoc(type(self).__doc__ or "").split())

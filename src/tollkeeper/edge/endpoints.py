@@ -17,6 +17,7 @@ from tollkeeper.edge.pages.pages import GatewayPages
 from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.edge.refusals import speaks_messages
 from tollkeeper.ports import Balances, Receipts
+from tollkeeper.ports.refused import NoteRefused
 from tollkeeper.ports.usage import UsageLog
 from tollkeeper.relay.admit import admit, admit_key
 from tollkeeper.relay.ended import EndedCall
@@ -42,6 +43,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     loop_mark: str
     # Who tells others of calls that are over, if anybody does.
     on_ended: Callable[[EndedCall], None] | None = None
+    # Who keeps, for support, why calls of known keys were refused.
+    on_refused: NoteRefused | None = None
 
 
 class KeyBody(msgspec.Struct):

@@ -25,7 +25,7 @@ from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.guard import WRONG_PATH, Guard, refusal_of
 from tollkeeper.edge.http import asgi
 from tollkeeper.edge.http.body import drain
-from tollkeeper.edge.http.exchange import Before, BrokenOff, Exchange, Receive, Reply, Scope, Send, Sent
+from tollkeeper.edge.http.exchange import AsgiScope, Before, BrokenOff, Exchange, Receive, Reply, Send, Sent
 from tollkeeper.edge.http.strict import check_framing, host_of
 from tollkeeper.edge.refusals import CURRENT, FORM_PAGE, Style
 from tollkeeper.edge.routes import RouteTable
@@ -94,7 +94,7 @@ class Gateway:
         self._health = health
         self._guard = guard
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, self._services.relay.clock.unix_milliseconds())
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
             await _send(exchange, self._health_reply(exchange))
@@ -150,6 +150,7 @@ class Gateway:
         except Exception as problem:  # The edge must survive: one broken call is one 500.
             log.error("call %s failed: %s", exchange.request_id, without_content(problem))
             refusal = InternalFailure()
+        self._keep(exchange, refusal)
         return self._refused(_untied(refusal), exchange, style)
 
     def _refused(self, refusal: GatewayError, exchange: Exchange, style: Style) -> Reply:
@@ -183,6 +184,13 @@ class Gateway:
             await relay.gate.count(exchange, caller, shelf.rates_of(caller))
 
         await run_and_log("counting of a call", take_place)
+
+    def _keep(self, exchange: Exchange, refusal: GatewayError) -> None:
+        """Support is asked why a call was refused. Of keys that are not known, there is nobody who could ask."""
+        caller = exchange.caller
+        whose = refusal.whose if caller is None else (caller.account_id, caller.key_id)
+        if whose is not None and self._services.on_refused is not None:
+            self._services.on_refused(exchange.request_id, *whose, type(refusal).code)
 
     def _answer_now(self, exchange: Exchange, style: Style, refusal: GatewayError, before: Before | None) -> None:
         if exchange.claim():

@@ -1,4 +1,5 @@
-"""Add the usage log up by day: what is settled for good at once, and each day once more when it is long over."""
+"""Add the usage log up: what is settled for good at once, by day and by provider account, model and hour; and each day
+once more when it is long over."""
 
 from tollkeeper.ports.usage import Rollups
 
@@ -6,6 +7,8 @@ from tollkeeper.ports.usage import Rollups
 async def roll_up_usage(rollups: Rollups) -> int:
     """One round; how many days it counted once more."""
     while await rollups.add_up():
+        pass
+    while await rollups.add_up_providers():
         pass
     days = await rollups.days_to_recount()
     for day in days:

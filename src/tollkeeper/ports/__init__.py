@@ -28,6 +28,7 @@ from tollkeeper.ports.limits import (
     Bans,
     GroupDesk,
     GroupRecord,
+    GroupTerms,
     InvalidCalls,
     Limiter,
     Passage,
@@ -42,7 +43,7 @@ from tollkeeper.ports.lookups import (
     Receipts,
     RunningCall,
 )
-from tollkeeper.ports.on_file import AlreadyOnFile, NotOnFile
+from tollkeeper.ports.on_file import AlreadyOnFile, NotOnFile, StillInUse
 from tollkeeper.ports.partner import PartnerDesk
 from tollkeeper.ports.people import (
     Lockouts,
@@ -57,8 +58,9 @@ from tollkeeper.ports.people import (
 )
 from tollkeeper.ports.providers.desk import (
     NewProviderAccount,
+    ProviderChange,
     ProviderDesk,
-    ProviderForm,
+    ProviderRecord,
     ProviderStanding,
     ProviderState,
 )
@@ -101,6 +103,7 @@ __all__ = [
     "Faucet",
     "GroupDesk",
     "GroupRecord",
+    "GroupTerms",
     "Headers",
     "HoldOrder",
     "HoldOutcome",
@@ -130,8 +133,9 @@ __all__ = [
     "Progress",
     "ProviderAccount",
     "ProviderAccounts",
+    "ProviderChange",
     "ProviderDesk",
-    "ProviderForm",
+    "ProviderRecord",
     "ProviderStanding",
     "ProviderState",
     "Receipts",
@@ -144,6 +148,7 @@ __all__ = [
     "Sessions",
     "Settlement",
     "SignUps",
+    "StillInUse",
     "Suspensions",
     "Treasury",
     "Upstream",

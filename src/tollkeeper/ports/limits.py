@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Protocol
 from uuid import UUID
 
@@ -88,8 +89,19 @@ class RestrictionRecord(msgspec.Struct, frozen=True, kw_only=True):
 class AbuseDesk(Protocol):
     """What support does about bans and restrictions; every act is on the record."""
 
-    async def bans(self, *, ip: str | None = None, in_force_only: bool = True) -> Sequence[BanRecord]:
+    async def bans(
+        self,
+        *,
+        ip: str | None = None,
+        in_force_only: bool = True,
+        before_id: int | None = None,
+        limit: int = LISTED_MOST,
+    ) -> Sequence[BanRecord]:
         """The newest first; with `ip`, those of that client alone."""
+        ...
+
+    async def ban_record(self, ban_id: int) -> BanRecord:
+        """Raise NotOnFile."""
         ...
 
     async def ban(self, ip: str, seconds: int, reason: str, *, actor: str) -> datetime | None:
@@ -101,8 +113,15 @@ class AbuseDesk(Protocol):
         ...
 
     async def restrictions(
-        self, *, account_id: int | None = None, in_force_only: bool = True
-    ) -> Sequence[RestrictionRecord]: ...
+        self,
+        *,
+        account_id: int | None = None,
+        in_force_only: bool = True,
+        before_id: int | None = None,
+        limit: int = LISTED_MOST,
+    ) -> Sequence[RestrictionRecord]:
+        """The newest first. Raise NotOnFile."""
+        ...
 
     async def lift_restriction(self, account_id: int, reason: str, *, actor: str) -> bool: ...
 
@@ -118,17 +137,33 @@ class GroupRecord(msgspec.Struct, frozen=True, kw_only=True):
     accounts: int
 
 
-class GroupDesk(Protocol):
-    async def groups(self) -> Sequence[GroupRecord]: ...
+class GroupTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a group may change: what its accounts may call, and by how much the prices of the book are multiplied for
+    them."""
 
-    async def add(self, name: str, rates: Rates, *, actor: str) -> None:
+    rates: Rates
+    multiplier: Decimal
+
+
+class GroupDesk(Protocol):
+    async def groups(self) -> Sequence[GroupRecord]:
+        """By name."""
+        ...
+
+    async def add(self, name: str, rates: Rates, *, actor: str, multiplier: Decimal = Decimal(1)) -> None:
         """Raise AlreadyOnFile."""
         ...
 
-    async def change(self, name: str, change: Callable[[Rates], Rates], *, actor: str) -> Rates:
-        """The rates as they are now. Raise NotOnFile."""
+    async def change(
+        self, name: str, change: Callable[[GroupTerms], GroupTerms], *, actor: str, reason: str = ""
+    ) -> GroupTerms:
+        """The terms as they are now. Raise NotOnFile."""
         ...
 
-    async def move(self, account_id: int, group: str, *, actor: str) -> bool:
+    async def move(self, account_id: int, group: str, *, actor: str, reason: str = "") -> bool:
         """Put an account into another group; whether that was news. Raise NotOnFile."""
+        ...
+
+    async def remove(self, name: str, reason: str, *, actor: str) -> None:
+        """Raise NotOnFile, and StillInUse where accounts are in it or a model is for it."""
         ...

@@ -1,4 +1,4 @@
-"""What desks say of what was named: that it is not there, or that it is there already."""
+"""What desks say of what was named: that it is not there, that it is there already, or that something needs it."""
 
 
 class NotOnFile(LookupError):
@@ -7,3 +7,7 @@ class NotOnFile(LookupError):
 
 class AlreadyOnFile(ValueError):
     """What was to be made exists already; the message says which."""
+
+
+class StillInUse(ValueError):
+    """What was to be removed is needed by something else; the message says by what."""

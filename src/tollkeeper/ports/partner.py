@@ -9,6 +9,8 @@ import msgspec
 
 from tollkeeper.core.partner.plan import MicroUsd
 
+WITHDRAWALS_MOST = 1_000
+
 
 class CashStanding(msgspec.Struct, frozen=True, kw_only=True):
     """granted = pending + available + paid + revoked."""
@@ -115,6 +117,8 @@ class Decided(StrEnum):
     NOT_APPROVED = "not_approved"
     # Of whoever decides.
     OWN = "own"
+    # Who approved it by an operator key does not pay it by that key.
+    SAME_PERSON = "same_person"
     ACCOUNT_DISABLED = "account_disabled"
     # Cash was revoked since it was asked for.
     SHORT = "short"
@@ -136,8 +140,19 @@ class PartnerDesk(Protocol):
         """Raise NotOnFile."""
         ...
 
-    async def open_withdrawals(self) -> Sequence[WithdrawalRecord]:
-        """Withdrawals that support has to approve, to pay or to refuse, the oldest first."""
+    async def withdrawals(
+        self,
+        *,
+        account_id: int | None = None,
+        waiting_only: bool = True,
+        after_id: int | None = None,
+        limit: int = WITHDRAWALS_MOST,
+    ) -> Sequence[WithdrawalRecord]:
+        """Withdrawals that support has to approve, to pay or to refuse, the oldest first; or all, the newest first."""
+        ...
+
+    async def withdrawal(self, withdrawal_id: int) -> WithdrawalRecord:
+        """Raise NotOnFile."""
         ...
 
     async def withdraw(self, wish: NewWithdrawal, *, actor: str) -> WithdrawalRequest: ...

@@ -75,8 +75,8 @@ class Logins(Protocol):
         """Raise NotOnFile."""
         ...
 
-    async def listed(self, *, staff_only: bool) -> Sequence[LoginRecord]:
-        """The newest first."""
+    async def listed(self, *, staff_only: bool, before: int | None, limit: int) -> Sequence[LoginRecord]:
+        """The newest first; `before`: only those of accounts with smaller numbers."""
         ...
 
     async def set_role(self, account_id: int, role: Role, *, actor: str) -> bool:

@@ -45,6 +45,10 @@ class Rollups(Protocol):
         """Add up some of the calls that are settled for good, each once. Whether there are more."""
         ...
 
+    async def add_up_providers(self) -> bool:
+        """The same, by provider account, model and hour, as far as `add_up` has come."""
+        ...
+
     async def days_to_recount(self) -> Sequence[date]:
         """Days that are over and to be added up once more, oldest first."""
         ...

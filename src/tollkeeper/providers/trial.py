@@ -16,6 +16,7 @@ from tollkeeper.core.calls.sse import EventSplitter, EventTooLong, data_of
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.core.pool.provider_errors import read_rejection
 from tollkeeper.ports import ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
+from tollkeeper.ports.providers.desk import Finding
 
 PATIENCE_SECONDS = 60.0
 ANSWER_BYTES_MOST = 1024 * 1024
@@ -59,14 +60,6 @@ TRIALS: Mapping[str, Mapping[str, object]] = {
         "response_format": {"type": "json_schema", "json_schema": {"name": "city", "strict": True, "schema": CITY}},
     },
 }
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """What one trial came to."""
-
-    what: str
-    works: bool
-    detail: str
 
 
 class _TrialFailed(Exception):

@@ -1,7 +1,7 @@
 """Who is asking: turn credentials into the record of a key that may be used now."""
 
 from tollkeeper.core.client_ip import Ip
-from tollkeeper.core.errors import KeyMissing, KeyUnknown
+from tollkeeper.core.errors import GatewayError, KeyMissing, KeyUnknown
 from tollkeeper.core.keys import KeyRecord, require_usable
 from tollkeeper.ports import Clock, Keys
 
@@ -24,5 +24,9 @@ async def admit_key(key: str, client: Ip | None, keys: Keys, clock: Clock) -> Ke
     record = await keys.find(key)
     if record is None:
         raise KeyUnknown
-    require_usable(record, clock.now(), client)
+    try:
+        require_usable(record, clock.now(), client)
+    except GatewayError as refusal:
+        refusal.whose = (record.account_id, record.key_id)
+        raise
     return record

@@ -39,18 +39,10 @@ class BadSettings(ValueError):
 
 def load(environment: Mapping[str, str]) -> Settings:
     """Read the settings from the file that `TOLLKEEPER_CONFIG` names, if any, and from the variables."""
-    given = _from_file(environment.get(FILE_VARIABLE)) | _from_variables(environment)
-    problems = []
-    values: dict[str, Any] = {}
-    for field in msgspec.structs.fields(Settings):
-        if field.name not in given:
-            if field.required:
-                problems.append(f"{PREFIX}{field.name.upper()} is not set. {description(field.name)}")
-            continue
-        try:
-            values[field.name] = _convert(field.name, given[field.name])
-        except (msgspec.ValidationError, ValueError) as problem:
-            problems.append(f"{PREFIX}{field.name.upper()}: {problem}. {description(field.name)}")
+    given = _given(environment)
+    values, problems = _converted(given)
+    unset = [field.name for field in msgspec.structs.fields(Settings) if field.required and field.name not in given]
+    problems = [f"{PREFIX}{name.upper()} is not set. {description(name)}" for name in unset] + problems
     unknown = sorted(given.keys() - {field.name for field in msgspec.structs.fields(Settings)})
     problems += [f"{PREFIX}{name.upper()} is not a setting. `tollkeeper settings` lists them all." for name in unknown]
     if problems:
@@ -63,6 +55,15 @@ def load(environment: Mapping[str, str]) -> Settings:
     if problems:
         raise BadSettings("\n".join(problems))
     return settings
+
+
+def load_alone(environment: Mapping[str, str], *names: str) -> dict[str, Any]:
+    """Some settings without the others: those that were set. Raise BadSettings for what is wrong with these."""
+    given = _given(environment)
+    values, problems = _converted({name: given[name] for name in names if name in given})
+    if problems:
+        raise BadSettings("\n".join(problems))
+    return values
 
 
 def sources(environment: Mapping[str, str]) -> dict[str, str]:
@@ -125,6 +126,23 @@ def headers_in(text: str) -> dict[str, str]:
 def description(name: str) -> str:
     annotations = get_args(get_type_hints(Settings, include_extras=True)[name])
     return next(item.description or "" for item in annotations if isinstance(item, Meta))
+
+
+def _given(environment: Mapping[str, str]) -> dict[str, object]:
+    return _from_file(environment.get(FILE_VARIABLE)) | _from_variables(environment)
+
+
+def _converted(given: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
+    """The values of those that are settings, and what is wrong with the others."""
+    values: dict[str, Any] = {}
+    problems = []
+    for name in Settings.__struct_fields__:
+        if name in given:
+            try:
+                values[name] = _convert(name, given[name])
+            except (msgspec.ValidationError, ValueError) as problem:
+                problems.append(f"{PREFIX}{name.upper()}: {problem}. {description(name)}")
+    return values, problems
 
 
 def _convert(name: str, value: object) -> object:

@@ -326,6 +326,22 @@ class Settings(Terms, frozen=True, kw_only=True):
         ),
     ] = ()
 
+    operator_url: Annotated[
+        str,
+        Meta(
+            pattern="^(https?://[^\\s?#@]+)?$",
+            description="For the command line: the console's address, https://console.example.com. Commands then act "
+            "through its operator API and need no other setting but the key. None: they work on the database itself.",
+        ),
+    ] = ""
+    operator_key: Annotated[
+        Secret,
+        Meta(
+            description="For the command line: the operator key (`op-…`) that goes with the address. Its scopes say "
+            "what commands may do, and the audit trail has its name. `tollkeeper operator-key create` makes one."
+        ),
+    ] = Secret("")
+
     @property
     def journal(self) -> Path:
         """The journal's own folder for this database: another deployment's journal must not be replayed here."""

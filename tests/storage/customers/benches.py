@@ -1,6 +1,5 @@
 """Codes, top-ups and partners, made through the product's own use-cases."""
 
-import secrets
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +10,10 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
+from tests.codes import sold, take_back
 from tests.customers import ACTOR, Customers
-from tests.people import AN_OPERATOR
 from tests.storage.ledger.test_books import findings
-from tollkeeper.accounts.money.codes import BatchWish, make_codes
+from tollkeeper.accounts.money.codes import BatchWish
 from tollkeeper.core.money.codes import code_digest, read_gift_code
 from tollkeeper.core.partner.plan import ReferralTerms, micros_from_usd
 from tollkeeper.core.people.faucet import person_digest
@@ -58,10 +57,10 @@ class Market:
         self, count: int = 1, *, usd: str = "10", months: int = 9, exported: bool = True, rewards: bool = True
     ) -> list[str]:
         wish = BatchWish(codes=count, usd_micros=micros_from_usd(Decimal(usd)), months=months, rewards=rewards)
-        issued = await make_codes(wish, secrets.choice, self.desk.codes, by=AN_OPERATOR)
-        if exported:
-            assert await self.desk.codes.mark_exported(issued.batch_id, actor=ACTOR)
-        return list(issued.codes)
+        codes = await sold(self.desk.codes, wish)
+        if not exported:
+            await take_back(self.owner)
+        return list(codes)
 
     async def try_code(
         self, account: Account, code: str, *, gift_code: str | None = None, ip: str = "", terms: ReferralTerms = TERMS

@@ -1,6 +1,7 @@
 """Redeeming: once, whole or not at all, and telling nothing."""
 
 import asyncio
+import secrets
 from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -12,7 +13,7 @@ import pytest
 from tests.customers import ACTOR, Customers
 from tests.people import AN_OPERATOR
 from tests.storage.customers.benches import Account, Market, Time, books_are_clean
-from tollkeeper.accounts.money.codes import BatchWish, hand_out, make_codes, revoke_codes
+from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch, revoke_codes
 from tollkeeper.accounts.money.redeem import CodeNotAccepted, RedeemingLocked, RedeemWish, redeem
 from tollkeeper.app import opened
 from tollkeeper.core.client_ip import read_ip
@@ -408,16 +409,14 @@ async def test_only_operators_make_and_revoke_codes(market: Market) -> None:
     wish = BatchWish(codes=1, usd_micros=MicroUsd(1), months=1)
     support = Actor("account:7", Role.SUPPORT)
     with pytest.raises(RoleMissing):
-        await make_codes(wish, lambda text: text[0], market.desk.codes, by=support)
+        await make_batch(wish, "one", market.desk.codes, by=support)
     await market.codes(exported=False)
     with pytest.raises(RoleMissing):
-        await hand_out(1, market.desk.codes, by=support)
+        await export_codes(1, secrets.choice, market.desk.codes, by=support)
     with pytest.raises(RoleMissing):
         await revoke_codes(1, "stolen", market.desk.codes, by=support)
     with pytest.raises(ValueError, match="printable"):
-        await make_codes(
-            msgspec.structs.replace(wish, note="two\nlines"), lambda text: text[0], market.desk.codes, by=AN_OPERATOR
-        )
+        await make_batch(msgspec.structs.replace(wish, note="two\nlines"), "one", market.desk.codes, by=AN_OPERATOR)
     assert await revoke_codes(1, "stolen", market.desk.codes, by=AN_OPERATOR) == 1
 
 

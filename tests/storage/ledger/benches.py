@@ -226,5 +226,5 @@ class BothTreasuries(SqlTreasury):
     async def extend_lot(self, lot_id: int, until: datetime) -> bool:
         return bool((await self._console.row(EXTEND, lot_id, until, "", "bench"))[0])
 
-    async def revoke(self, lot_id: int) -> Revoked:
-        return await self._by_hand.revoke(lot_id)
+    async def revoke(self, lot_id: int, reason: str = "") -> Revoked:
+        return await self._by_hand.revoke(lot_id, reason)

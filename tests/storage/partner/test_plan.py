@@ -147,12 +147,12 @@ async def test_a_refused_withdrawal_leaves_the_cash_there(market: Market, settin
     inviter = await an_inviter(market)
     await passing.pass_by(days=14)
     asked = await asked_for(market, inviter)
-    assert [each.id for each in await market.desk.partners.open_withdrawals()] == [asked.withdrawal_id]
+    assert [each.id for each in await market.desk.partners.withdrawals()] == [asked.withdrawal_id]
     await refuse_withdrawal(asked.withdrawal_id or 0, " name and account differ ", market.desk.partners, by=SUPPORT)
     assert await cash_of(market, inviter) == {"granted": CASH, "available": CASH}
     [record] = (await market.desk.partners.statement(inviter.id)).withdrawals
     assert (record.state.value, record.reason, record.decided_by) == ("refused", "name and account differ", ACTOR)
-    assert await market.desk.partners.open_withdrawals() == []
+    assert await market.desk.partners.withdrawals() == []
     with pytest.raises(WithdrawalRefused, match="decided before"):
         await pay_withdrawal(record.id, "transfer 4711", market.desk.partners, by=SUPPORT)
     assert (await asked_for(market, inviter)).verdict is Requested.REQUESTED
@@ -179,7 +179,7 @@ async def test_a_withdrawal_takes_a_second_factor(market: Market, passing: Time)
     await passing.pass_by(days=14)
     with pytest.raises(WithdrawalRefused, match="second factor"):
         await ask(market, a_wish(inviter.id), "wrong")
-    assert await market.desk.partners.open_withdrawals() == []
+    assert await market.desk.partners.withdrawals() == []
     assert await ask(market, a_wish(inviter.id)) == 1
     with pytest.raises(WithdrawalRefused, match="Request 1 is not decided yet"):
         await ask(market, a_wish(inviter.id))
@@ -218,7 +218,7 @@ async def test_only_what_is_approved_is_paid_and_until_then_it_can_be_refused(
     with pytest.raises(WithdrawalRefused, match="decided before"):
         await approve_withdrawal(number, "known to us", desk, by=SUPPORT)
     assert (await asked_for(market, inviter)).verdict is Requested.REQUESTED_BEFORE
-    assert [each.id for each in await desk.open_withdrawals()] == [number]
+    assert [each.id for each in await desk.withdrawals()] == [number]
     await refuse_withdrawal(number, "the bank sent it back", desk, by=SUPPORT)
     for decide in (approve_withdrawal, pay_withdrawal, refuse_withdrawal):
         with pytest.raises(WithdrawalRefused, match="decided before"):
@@ -299,7 +299,7 @@ async def test_a_withdrawal_says_where_the_money_goes(market: Market, passing: T
     await passing.pass_by(days=14)
     with pytest.raises(ValueError, match="where the money goes"):
         await ask(market, a_wish(inviter.id, payee=payee))
-    assert await market.desk.partners.open_withdrawals() == []
+    assert await market.desk.partners.withdrawals() == []
 
 
 # Cash taken back ------------------------------------------------------------------------------------------------------

@@ -102,6 +102,9 @@ GATEWAY_OVERREACH = [
     "select * from faucet_grant",
     "select redeem(1, '', '', null, 1, 1, 1, 1, 1, '')",
     "select make_codes('{}', 1, 1, 1, '', true, '')",
+    "select open_batch(1, 1, 1, 1, '', true, null, '', '', '')",
+    "select fill_batch(1, '{}', '')",
+    "select * from refused_call",
     "select withdraw(1, 1, '', '')",
     "select revoke_top_up(1, false, '', '')",
     "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
@@ -289,15 +292,20 @@ async def test_each_migration_is_whole_or_not_at_all_and_waits_for_no_lock_for_l
 
 
 ALLOWED = """
+console DELETE account_group
 console DELETE lockout
 console DELETE passkey
+console DELETE provider_account
 console DELETE recovery_code
 console INSERT account_group
 console INSERT lockout
 console INSERT announcement
 console INSERT email_change
+console INSERT former_provider_account
 console INSERT model
 console INSERT notice_choice
+console INSERT operator_key
+console INSERT operator_request
 console INSERT outbox
 console INSERT pepper_retired
 console INSERT provider_account
@@ -306,13 +314,16 @@ console INSERT sent_form
 console INSERT session
 console INSERT sign_up
 console UPDATE notice_choice
+console UPDATE operator_request
 gateway INSERT node
 gateway UPDATE node
 worker DELETE email_change
 worker DELETE lockout
 worker DELETE mail_token
+worker DELETE operator_request
 worker DELETE outbox
 worker DELETE peak_minute
+worker DELETE refused_call
 worker DELETE idempotency
 worker DELETE sent_form
 worker DELETE session
@@ -389,6 +400,9 @@ console UPDATE login.totp_last_step
 console UPDATE login.totp_sealed
 console UPDATE mail_token.used_at
 console UPDATE model.context_tokens
+console UPDATE model.media
+console UPDATE operator_key.last_used_at
+console UPDATE operator_key.revoked_at
 console UPDATE model.hidden_reasoning
 console UPDATE model.hold_output_tokens
 console UPDATE model.hold_part_tokens
@@ -397,6 +411,7 @@ console UPDATE model.only_groups
 console UPDATE model.retired_at
 console UPDATE passkey.last_used_at
 console UPDATE passkey.sign_count
+console UPDATE provider_account.family
 console UPDATE provider_account.api_version
 console UPDATE provider_account.base_url
 console UPDATE provider_account.concurrency
@@ -439,15 +454,21 @@ console accept_invitation
 console ban_ip
 console cash_standing
 console change_email
+console audit_hash
+console first_byte_counts
+console provider_attempts
 console credit_on_record
 console decide_withdrawal
 console enter_price
 console export_codes
 console extend_lot_on_record
+console fill_batch
 console grant_faucet
 console ledger_now
 console lift_suspension
 console make_codes
+console remove_model
+console open_batch
 console open_chat_key
 console priced
 console put_on_record
@@ -468,10 +489,12 @@ gateway hold_once_batch
 gateway ledger_now
 gateway note_cut
 gateway note_peak
+gateway note_refused_calls
 gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
 worker announce_prices
+worker add_up_providers
 worker audit_hash
 worker ban_ip
 worker checkpoint_batch

@@ -145,9 +145,9 @@ async def test_the_gateway_suspends_and_the_worker_lifts(
     seen = await node.sees()
     assert (seen["first"].takes_calls, seen["second"].takes_calls) == (False, True)
     assert [account.name for account in await suspended_accounts(worker, envelope_keys)] == ["first"]
-    suspensions = SqlSuspensions(worker, Silent(), actor="worker")
-    assert await suspensions.lift(account_id)
-    assert not await suspensions.lift(account_id)
+    suspensions = SqlSuspensions(worker, Silent())
+    assert await suspensions.lift(account_id, actor="worker")
+    assert not await suspensions.lift(account_id, actor="worker")
     assert (await node.sees())["first"].takes_calls
     assert await suspended_accounts(worker, envelope_keys) == []
 
@@ -171,7 +171,7 @@ async def test_lifting_a_suspension_leaves_the_operators_pause(
     account_id = await customers.desk.providers.add(an_account(), actor=ACTOR)
     await customers.desk.providers.set_state("first", ProviderState.PAUSED, actor=ACTOR)
     await SqlSuspensions(database, Silent()).suspend(account_id, BECAUSE)
-    assert await customers.desk.suspensions.lift(account_id)
+    assert await customers.desk.suspensions.lift(account_id, actor=ACTOR)
     assert not (await node.sees())["first"].takes_calls
 
 
@@ -181,7 +181,7 @@ async def test_everything_is_on_the_record(
     account_id = await customers.desk.providers.add(an_account(secret="not-for-the-record"), actor=ACTOR)
     await customers.desk.providers.set_state("first", ProviderState.DRAINING, actor=ACTOR)
     await SqlSuspensions(database, Silent()).suspend(account_id, BECAUSE)
-    await SqlSuspensions(worker, Silent(), actor="worker").lift(account_id)
+    await SqlSuspensions(worker, Silent()).lift(account_id, actor="worker")
     rows = await owner.fetch("select actor, action, subject, detail from audit order by id")
     assert [(row["actor"], row["action"]) for row in rows] == [
         (ACTOR, "provider.add"),

@@ -28,14 +28,17 @@ class FaucetKey(msgspec.Struct, frozen=True):
     expires_at: datetime
 
 
-async def pour(account_id: int, ip: str, terms: FaucetTerms, maker: KeyMaker, faucet: Faucet) -> FaucetKey:
-    """Make a key with its quota. Raise FaucetDry, AccountIsDisabled, or NotOnFile."""
+async def pour(
+    account_id: int, ip: str, terms: FaucetTerms, maker: KeyMaker, faucet: Faucet, *, actor: str = ""
+) -> FaucetKey:
+    """Make a key with its quota. `actor`: who does it for the customer, if anybody does. Raise FaucetDry,
+    AccountIsDisabled, or NotOnFile."""
     networks = faucet_networks(ip)
     if networks is None:
         raise FaucetDry("The faucet counts its grants by network, and this client's is not known.")
     key, text = maker.make()
     wish = FaucetWish(account_id=account_id, networks=networks, key_name=KEY_NAME, key_text=text)
-    outcome = await faucet.grant(wish, terms, actor=f"account:{account_id}")
+    outcome = await faucet.grant(wish, terms, actor=actor or f"account:{account_id}")
     if outcome.key_id is not None and outcome.until is not None:
         return FaucetKey(IssuedKey(outcome.key_id, key), outcome.until)
     if outcome.verdict is Poured.UNKNOWN_ACCOUNT:

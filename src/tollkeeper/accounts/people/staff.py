@@ -16,6 +16,7 @@ from tollkeeper.core.people.logins import Actor, Role, RoleMissing, SessionRecor
 from tollkeeper.ports import AccountDesk, NotOnFile
 from tollkeeper.ports.people import LoginRecord
 
+LISTED_MOST = 1_000
 RANKS = {Role.CUSTOMER: 0, Role.SUPPORT: 1, Role.OPERATOR: 2}
 
 
@@ -25,10 +26,12 @@ def require_role(by: Actor, least: Role) -> None:
         raise RoleMissing
 
 
-async def listed_logins(desk: FrontDesk, *, staff_only: bool, by: Actor) -> Sequence[LoginRecord]:
-    """The newest first. Raise RoleMissing."""
+async def listed_logins(
+    desk: FrontDesk, *, staff_only: bool, before: int | None = None, limit: int = LISTED_MOST, by: Actor
+) -> Sequence[LoginRecord]:
+    """The newest first; `before`: only those of accounts with smaller numbers. Raise RoleMissing."""
     require_role(by, Role.SUPPORT)
-    return await desk.logins.listed(staff_only=staff_only)
+    return await desk.logins.listed(staff_only=staff_only, before=before, limit=limit)
 
 
 async def login_of(desk: FrontDesk, whom: int | str, *, by: Actor) -> LoginRecord:
@@ -103,6 +106,16 @@ async def enable_account(desk: FrontDesk, accounts: AccountDesk, account_id: int
     or NotOnFile."""
     await _require_over_account(desk, account_id, by)
     return await accounts.enable(account_id, checked_reason(reason), actor=by.name)
+
+
+async def require_over_customer(desk: FrontDesk, account_id: int, *, by: Actor) -> None:
+    """Support acts for customers, and for accounts that nobody signs in to; what belongs to staff is for operators.
+    Raise RoleMissing."""
+    try:
+        login = await login_of(desk, account_id, by=by)
+    except NotOnFile:
+        return
+    _require_over(by, login)
 
 
 async def _require_over_account(desk: FrontDesk, account_id: int, by: Actor) -> None:

@@ -8,7 +8,7 @@ Rules of this file
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 from uuid import UUID
 
 import msgspec
@@ -56,20 +56,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def link(self, path: str = PATH, **changes: object) -> str:
-        """The address of the same calls, but for what is changed; `after` is where an older page begins."""
+        """The address of the same calls, but for what is changed; `after` is where an older page begins. A chart has
+        hundreds of them: only the model's name and the key may need quoting."""
         after = changes.pop("after", None)
         other = msgspec.structs.replace(self, **changes)
-        told = {
-            "from": other.first.isoformat(),
-            "to": other.last.isoformat(),
-            "model": other.model,
-            "key": other.key_id,
-            "ending": NOT_COMPLETED if other.not_completed else other.ending,
-            "id": other.request_id,
-            "by": other.by if other.by is not Breakdown.MODEL else "",
-            "after": after,
-        }
-        return f"{path}?{urlencode({name: str(value) for name, value in told.items() if value})}"
+        ending = NOT_COMPLETED if other.not_completed else other.ending
+        by = other.by if other.by is not Breakdown.MODEL else None
+        told = (("model", other.model), ("key", other.key_id), ("ending", ending), ("id", other.request_id), ("by", by))
+        more = "".join(f"&{name}={quote_plus(str(value))}" for name, value in (*told, ("after", after)) if value)
+        return f"{path}?from={other.first.isoformat()}&to={other.last.isoformat()}{more}"
 
 
 def read(visit: Visit) -> Asked:

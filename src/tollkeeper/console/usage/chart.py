@@ -8,6 +8,7 @@ Rules of this file
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -104,9 +105,8 @@ def _row(asked: Asked, day: date, shown: Sequence[str], cells: Mapping[tuple[dat
 
 def _bar(visit: Visit, row: ChartRow, names: Sequence[str]) -> charts.Bar:
     told = figures.day(row.day, visit.language)
-    label = format_date(row.day, "d MMM" if visit.language == "en" else "M月d日", locale=LOCALES[visit.language])
     return charts.Bar(
-        label,
+        _label(row.day, visit.language),
         [
             charts.Piece(
                 Decimal(part.sum.charged) / UNITS_PER_USD,
@@ -116,6 +116,12 @@ def _bar(visit: Visit, row: ChartRow, names: Sequence[str]) -> charts.Bar:
             for name, part in zip(names, row.parts, strict=True)
         ],
     )
+
+
+@lru_cache(maxsize=2_048)
+def _label(day: date, language: str) -> str:
+    """`9 Nov`."""
+    return str(format_date(day, "d MMM" if language == "en" else "M月d日", locale=LOCALES[language]))
 
 
 def _total(sums: Iterable[UsageSum]) -> UsageSum:

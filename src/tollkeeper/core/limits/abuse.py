@@ -10,7 +10,7 @@ Rules of this file
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -62,6 +62,12 @@ def ban_seconds(policy: Policy, earlier_bans: int) -> int:
     """How long a ban lasts, after so many that are remembered."""
     # So often doubled, even a second is longer than any ban.
     return min(policy.ban_seconds_most, policy.ban_seconds << min(earlier_bans, 32))
+
+
+def bans_that_count(policy: Policy, began: Iterable[datetime], now: datetime) -> int:
+    """How many make the next ban longer, of those for invalid calls that began then and were not lifted."""
+    memory = timedelta(seconds=policy.ban_memory_seconds)
+    return sum(at > now - memory for at in began)
 
 
 def judge(policy: Policy, found: PeakTime, now: datetime) -> AbuseVerdict | None:

@@ -6,6 +6,7 @@ Rules of this file
 3. What is shown as remaining is rounded down, what is shown as used is rounded half up.
 """
 
+import re
 from decimal import Decimal
 from typing import NewType
 
@@ -20,8 +21,25 @@ UNITS_PER_MILL = UNITS_PER_USD // 1_000
 MOST = Quota(2**60)
 
 
+_PLAIN = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?")
+
+
 class NotAnAmount(ValueError):
     """An amount that is not a whole, positive number of units within range."""
+
+
+def plain_decimal(text: str) -> Decimal | None:
+    """A number as people type it: digits and at most one point; None for anything else, such as 1e3, 1_000 or NaN. What
+    could be a slip is never guessed at."""
+    return Decimal(text) if _PLAIN.fullmatch(text) else None
+
+
+def usd_typed(text: str) -> Decimal:
+    """Raise NotAnAmount."""
+    number = plain_decimal(text)
+    if number is None:
+        raise NotAnAmount(f"'{text}' is not a number of USD. Write it like 1000 or 2.50.")
+    return number
 
 
 def quota_from_usd(usd: Decimal) -> Quota:

@@ -108,12 +108,16 @@ class UsageSum(msgspec.Struct, frozen=True, kw_only=True):
     charged: Quota = Quota(0)
 
     def __add__(self, other: Self) -> "UsageSum":
-        units = (unit for unit in Unit if unit in self.by_unit or unit in other.by_unit)
-        return UsageSum(
-            calls=self.calls + other.calls,
-            by_unit={unit: self.by_unit.get(unit, UnitSum()) + other.by_unit.get(unit, UnitSum()) for unit in units},
-            charged=Quota(self.charged + other.charged),
-        )
+        """Pages add thousands: what is the same is not made again."""
+        if not self.calls and not self.by_unit and not self.charged:
+            return other
+        by_unit = dict(self.by_unit)
+        for unit, added in other.by_unit.items():
+            before = by_unit.get(unit)
+            by_unit[unit] = added if before is None else before + added
+        if len(by_unit) > 1:
+            by_unit = {unit: by_unit[unit] for unit in Unit if unit in by_unit}
+        return UsageSum(calls=self.calls + other.calls, by_unit=by_unit, charged=Quota(self.charged + other.charged))
 
 
 class UsageDay(msgspec.Struct, frozen=True):

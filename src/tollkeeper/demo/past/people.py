@@ -4,12 +4,13 @@ import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import msgspec
 import pyotp
 
 from tollkeeper.accounts.keys import KeyWish, create_key, rotate_key
-from tollkeeper.accounts.money.codes import BatchWish, hand_out, make_codes
+from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch
 from tollkeeper.accounts.money.faucet import pour
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
 from tollkeeper.accounts.partner import approve_withdrawal, pay_withdrawal, request_withdrawal
@@ -97,9 +98,9 @@ class Cast:
         """As somebody sold it."""
         desk = self.house.desk
         wish = BatchWish(codes=1, usd_micros=micros_from_usd(Decimal(usd)), months=months, note="demo")
-        issued = await make_codes(wish, secrets.choice, desk.codes, by=desk.operator)
-        await hand_out(issued.batch_id, desk.codes, by=desk.operator)
-        return issued.codes[0]
+        batch = await make_batch(wish, str(uuid4()), desk.codes, by=desk.operator)
+        [code] = await export_codes(batch.batch_id, secrets.choice, desk.codes, by=desk.operator)
+        return code
 
     async def top_up(self, name: str, usd: str, *, months: int = 9, gift_code_of: str = "") -> None:
         wish = RedeemWish(
@@ -163,7 +164,7 @@ class Cast:
 
     async def pay_withdrawal(self) -> None:
         desk = self.house.desk
-        [asked] = await desk.partners.open_withdrawals()
+        [asked] = await desk.partners.withdrawals()
         await approve_withdrawal(asked.id, "rewards looked through", desk.partners, by=desk.operator)
         await pay_withdrawal(asked.id, "transfer 2291", desk.partners, by=desk.operator)
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
-from tollkeeper.edge.http.exchange import Receive, Scope, Send
+from tollkeeper.edge.http.exchange import AsgiScope, Receive, Send
 
 LOOK_EVERY_SECONDS = 1.0
 SECONDS_LEAST = 1.0
@@ -25,7 +25,7 @@ SECONDS_LEAST = 1.0
 SLICE = 200
 DESCRIPTORS = Path("/proc/self/fd")
 
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 
 class Crowd:
@@ -40,7 +40,7 @@ class Crowd:
         # Since when there has been none; kept only while it is crowded.
         self._since: dict[int, float] = {}
 
-    async def serve(self, app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, app: App, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """One call, on a connection that is not closed meanwhile."""
         # The server writes it as text.
         port = int(scope["client"][1])

@@ -19,7 +19,7 @@ from tollkeeper.metrics.calls import SettledCall
 from tollkeeper.ports import Ban
 from tollkeeper.relay.dispatch.attempt import Attempt
 
-Scope = MutableMapping[str, Any]
+AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
@@ -82,7 +82,7 @@ class Exchange:
         "unix_milliseconds",
     )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, unix_milliseconds: int) -> None:
+    def __init__(self, scope: AsgiScope, receive: Receive, send: Send, unix_milliseconds: int) -> None:
         self.receive = receive
         self.send = send
         self.begun = time.perf_counter()

@@ -108,6 +108,13 @@ class PriceRow(msgspec.Struct, frozen=True, kw_only=True):
     withdraw_reason: str | None
 
 
+class PriceQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows of the book. `models`: None is all of them. `standing`: only what is in force and what will be."""
+
+    models: Sequence[str] | None = None
+    standing: bool = False
+
+
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """Real calls, and what they cost: as they were charged, at the price before a change, and at the one after it."""
 
@@ -139,6 +146,10 @@ class PriceDesk(Protocol):
 
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         """All of a model's, withdrawn ones too, or of every model; by model, variant and instant."""
+        ...
+
+    async def page(self, query: PriceQuery, *, after_id: int | None, limit: int | None) -> Sequence[PriceRow]:
+        """In the same order; those behind a row, all of them where there is no limit."""
         ...
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:

@@ -10,6 +10,14 @@ import msgspec
 from tollkeeper.core.money.amounts import Quota
 
 
+class LotPlace(msgspec.Struct, frozen=True, array_like=True):
+    """Where a lot stands among its account's: in the order in which they are spent, closed ones last."""
+
+    is_closed: bool
+    expires_at: datetime
+    id: int
+
+
 class LotRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A lot as support sees it."""
 
@@ -24,6 +32,19 @@ class LotRecord(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: datetime | None
     closed_as: str | None
 
+    @property
+    def place(self) -> LotPlace:
+        return LotPlace(self.closed_at is not None, self.expires_at, self.id)
+
+
+class TakenBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What was left of a lot and is gone, and what is owed since because it was spent."""
+
+    revoked: Quota
+    owed: Quota
+    # Whether that was done before, and nothing now.
+    was_before: bool = False
+
 
 class Extended(StrEnum):
     EXTENDED = "extended"
@@ -33,11 +54,17 @@ class Extended(StrEnum):
 
 
 class LotDesk(Protocol):
-    async def of_account(self, account_id: int) -> Sequence[LotRecord]:
+    async def of_account(
+        self, account_id: int, *, after: LotPlace | None = None, limit: int | None = None
+    ) -> Sequence[LotRecord]:
         """The one that is spent first stands first; closed ones last. Raise NotOnFile."""
         ...
 
     async def extend(self, lot_id: int, until: datetime, reason: str, *, actor: str) -> Extended: ...
+
+    async def revoke(self, lot_id: int, reason: str, *, actor: str) -> TakenBack | None:
+        """None: it expired and is closed, so there is nothing to take. Raise NotOnFile."""
+        ...
 
 
 class OpenLots(Protocol):

@@ -10,15 +10,36 @@ import msgspec
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms
 
+BATCHES_MOST = 1_000
+
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
-    digests: Sequence[bytes]
+    codes: int
     quota: Quota
     usd_micros: MicroUsd
     months: int
     note: str = ""
     # Whether others earn by its codes.
     rewards: bool = True
+    # For how long its codes are accepted; None: until they are revoked.
+    valid_days: int | None = None
+    # Why they are made; it stays on the record.
+    reason: str = ""
+
+
+class OpenedBatch(msgspec.Struct, frozen=True):
+    batch_id: int
+    # Opened under the same name some time ago: nothing was made now.
+    was_before: bool
+
+
+class Filled(StrEnum):
+    """What became of the codes that were to fill a batch."""
+
+    FILLED = "filled"
+    FILLED_BEFORE = "filled_before"
+    REVOKED = "revoked"
+    UNKNOWN = "unknown"
 
 
 class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +54,8 @@ class BatchRecord(msgspec.Struct, frozen=True, kw_only=True):
     rewards: bool
     # None: nobody was ever given its codes, and none is accepted.
     exported_at: datetime | None
+    # From then on its codes are accepted no more; None: never.
+    expires_at: datetime | None
     revoked_at: datetime | None
     revoked_by: str | None
     revoke_reason: str | None
@@ -50,14 +73,20 @@ class TopUpRevoked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeDesk(Protocol):
-    async def make(self, batch: NewBatch, *, actor: str) -> int: ...
-
-    async def mark_exported(self, batch_id: int, *, actor: str) -> bool:
-        """From now on its codes are accepted. Whether that was news."""
+    async def open_batch(self, batch: NewBatch, *, once: str, actor: str) -> OpenedBatch:
+        """A batch that has no codes yet. Under one name it is opened once."""
         ...
 
-    async def batches(self) -> Sequence[BatchRecord]:
+    async def fill_batch(self, batch_id: int, digests: Sequence[bytes], *, actor: str) -> Filled:
+        """Its codes, as many as it was opened for. From now on they are accepted."""
+        ...
+
+    async def batches(self, *, before_id: int | None = None, limit: int = BATCHES_MOST) -> Sequence[BatchRecord]:
         """The newest first."""
+        ...
+
+    async def batch(self, batch_id: int) -> BatchRecord:
+        """Raise NotOnFile."""
         ...
 
     async def revoke(self, batch_id: int, reason: str, *, actor: str) -> int | None:
@@ -113,6 +142,19 @@ class TopUp(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: datetime | None = None
 
 
+class TopUpRecord(TopUp, frozen=True, kw_only=True):
+    """A top-up as staff see it."""
+
+    account_id: int
+    batch_id: int
+    revoked_by: str | None
+    revoke_reason: str | None
+    # Of one that was revoked: of its own lot.
+    taken_back: Quota | None
+    owed: Quota | None
+    written_off: Quota | None
+
+
 class Redemption(msgspec.Struct, frozen=True):
     verdict: Redeemed
     top_up: TopUp | None = None
@@ -126,4 +168,12 @@ class Redemptions(Protocol):
 
     async def top_ups(self, account_id: int) -> Sequence[TopUp]:
         """The newest first."""
+        ...
+
+    async def top_up(self, top_up_id: int) -> TopUpRecord:
+        """Raise NotOnFile."""
+        ...
+
+    async def top_up_page(self, *, account_id: int | None, before_id: int | None, limit: int) -> Sequence[TopUpRecord]:
+        """The newest first; of one account, or of all."""
         ...

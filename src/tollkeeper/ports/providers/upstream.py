@@ -10,6 +10,7 @@ from tollkeeper.core.calls.chat import ChatOrder
 from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.media import MediaOrder
 from tollkeeper.core.calls.native import Dialect
+from tollkeeper.core.catalog.families import is_of_family
 from tollkeeper.core.money.prices import MILLIONTHS
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.settings import Secret
@@ -28,8 +29,10 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     secret: Secret
     place: PoolPlace = PoolPlace()
-    # By our id of a model, the provider's name for it; None where it serves every model under our own name.
+    # By our id of a model, the provider's name for it; None where it serves every model, or every one of its family,
+    # under our own name.
     models: Mapping[str, str] | None = None
+    family: str | None = None
     # Paused or draining by an operator, or suspended because its key was refused.
     takes_calls: bool = True
     # What it costs us, in millionths of the list price.
@@ -47,7 +50,9 @@ class ProviderAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     def name_of(self, model_id: str) -> str | None:
         """What the provider calls a model; None where this account does not serve it."""
-        return model_id if self.models is None else self.models.get(model_id)
+        if self.models is not None:
+            return self.models.get(model_id)
+        return model_id if self.family is None or is_of_family(model_id, self.family) else None
 
 
 class ProviderAccounts(Protocol):
@@ -63,8 +68,8 @@ class Suspensions(Protocol):
         """Take it out, on every node. `because`: a few words for the operator. Nothing new where it is out already."""
         ...
 
-    async def lift(self, account_id: int) -> bool:
-        """Whether it was suspended until now."""
+    async def lift(self, account_id: int, *, actor: str) -> bool:
+        """Whether it was suspended until now. `actor`: who is on the record for it."""
         ...
 
 

@@ -1,6 +1,5 @@
 """The catalog in PostgreSQL, and the snapshot of it that a node keeps in memory."""
 
-from collections.abc import Sequence
 from itertools import groupby
 
 import asyncpg
@@ -11,10 +10,8 @@ from tollkeeper.core.catalog.models import Kind, Model, Shelf
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import Price, millionths
 from tollkeeper.core.money.quote import TokenCaps
-from tollkeeper.ports import AlreadyOnFile, NewModel, NotOnFile
 from tollkeeper.storage.catalog.groups import rates_of
-from tollkeeper.storage.postgres.audit import audit
-from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
+from tollkeeper.storage.postgres.changes import Changes
 from tollkeeper.storage.postgres.database import Database
 from tollkeeper.storage.postgres.snapshot import Snapshot
 
@@ -38,18 +35,7 @@ where m.retired_at is null and p.withdrawn_at is null
 order by p.model_id, p.variant, p.effective_from
 """
 
-CHAT_MODELS = "select id from model where kind = 'chat' order by introduced_at, id"
 GROUPS = "select * from account_group"
-
-ADD_MODEL = """
-insert into model (id, kind, only_groups, context_tokens, max_output_tokens, hold_output_tokens, hold_part_tokens,
-                   hidden_reasoning, media)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb)
-"""
-
-# A model that is new needs no notice, and what it costs is told with it.
-ADD_PRICE = "select verdict from enter_price($1, $2, $3, $4, $5, $6, interval '0', null, $7, $8::text::jsonb)"
-
 
 decode_media = msgspec.json.Decoder(MediaLimits).decode
 decode_parts = msgspec.json.Decoder(PriceParts).decode
@@ -80,39 +66,6 @@ class SqlCatalog:
         )
 
 
-class SqlCatalogDesk:
-    """The `CatalogDesk` port: enters models and prices, on the record."""
-
-    def __init__(self, database: Database, notifier: ChangeNotifier) -> None:
-        self._database = database
-        self._notifier = notifier
-
-    async def chat_models(self) -> Sequence[str]:
-        return [row["id"] for row in await self._database.rows(CHAT_MODELS)]
-
-    async def add_model(self, model: NewModel, *, actor: str) -> None:
-        groups = None if model.only_groups is None else sorted(model.only_groups)
-        async with self._database.transaction() as connection:
-            known = await connection.fetch("select name from account_group where name = any($1)", groups or [])
-            missing = set(groups or []) - {row["name"] for row in known}
-            if missing:
-                raise NotOnFile(f"There is no group '{min(missing)}'.")
-            try:
-                await connection.execute(ADD_MODEL, model.id, model.kind.value, groups, *_columns(model))
-            except asyncpg.UniqueViolationError:
-                raise AlreadyOnFile(f"The model '{model.id}' is in the catalog already.") from None
-            for price in (model.price, *model.more_prices):
-                figures = (price.model, price.completion, price.cached, price.effective_from)
-                values = (price.variant, *figures, actor, parts_text(price.parts))
-                verdict = await connection.fetchval(ADD_PRICE, model.id, *values)
-                if verdict != "entered":
-                    raise AlreadyOnFile(f"The price of '{price.variant}' stands there twice. Nothing was added.")
-            prices = {price.variant: str(price.model) for price in (model.price, *model.more_prices)}
-            detail = {"kind": model.kind, "model_multipliers": prices}
-            await audit(connection, actor, "model.add", f"model:{model.id}", detail)
-        await self._notifier.send()
-
-
 def _model(row: asyncpg.Record, prices: tuple[Price, ...]) -> Model:
     return Model(
         id=row["id"],
@@ -120,27 +73,23 @@ def _model(row: asyncpg.Record, prices: tuple[Price, ...]) -> Model:
         introduced_at=row["introduced_at"],
         only_groups=None if row["only_groups"] is None else frozenset(row["only_groups"]),
         prices=prices,
-        token_caps=TokenCaps(
-            context_tokens=row["context_tokens"],
-            max_output_tokens=row["max_output_tokens"],
-            hold_output_tokens=row["hold_output_tokens"],
-            hold_part_tokens=row["hold_part_tokens"],
-            hidden_reasoning=row["hidden_reasoning"],
-        ),
-        media=MediaLimits() if row["media"] is None else decode_media(row["media"]),
+        token_caps=token_caps_of(row),
+        media=media_of(row),
     )
 
 
-def _columns(model: NewModel) -> tuple[object, ...]:
-    caps, media = model.token_caps, model.media
-    return (
-        caps.context_tokens,
-        caps.max_output_tokens,
-        caps.hold_output_tokens,
-        caps.hold_part_tokens,
-        caps.hidden_reasoning,
-        None if media == MediaLimits() else msgspec.json.encode(media).decode(),
+def token_caps_of(row: asyncpg.Record) -> TokenCaps:
+    return TokenCaps(
+        context_tokens=row["context_tokens"],
+        max_output_tokens=row["max_output_tokens"],
+        hold_output_tokens=row["hold_output_tokens"],
+        hold_part_tokens=row["hold_part_tokens"],
+        hidden_reasoning=row["hidden_reasoning"],
     )
+
+
+def media_of(row: asyncpg.Record) -> MediaLimits:
+    return MediaLimits() if row["media"] is None else decode_media(row["media"])
 
 
 def price_of(row: asyncpg.Record) -> Price:

@@ -9,19 +9,39 @@ import asyncpg
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.prices import MILLIONTHS, Price
-from tollkeeper.ports.catalog.prices import Effect, Entered, Preview, PriceChange, PriceEntry, PriceRow, Withdrawn
+from tollkeeper.ports.catalog.prices import (
+    Effect,
+    Entered,
+    Preview,
+    PriceChange,
+    PriceEntry,
+    PriceQuery,
+    PriceRow,
+    Withdrawn,
+)
 from tollkeeper.storage.catalog.models import parts_text, price_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
 ENTER = "select * from enter_price($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)"
-ROWS = """
+COLUMNS = """
 select p.id, p.model_id, p.variant, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
        p.parts, p.announced_at, p.entered_by, p.forced_because, p.withdrawn_at, p.withdrawn_by, p.withdraw_reason,
        m.kind
 from price p join model m on m.id = p.model_id
-where $1::text is null or p.model_id = $1 order by p.model_id, p.variant, p.effective_from, p.id
 """
+ORDER = "order by p.model_id, p.variant, p.effective_from, p.id"
+ROWS = COLUMNS + "where $1::text is null or p.model_id = $1 " + ORDER
+OF_PAGE = """
+where ($1::text[] is null or p.model_id = any ($1))
+  and (not $2 or p.withdrawn_at is null and p.effective_from >= coalesce((
+      select max(f.effective_from) from price f
+      where f.model_id = p.model_id and f.variant = p.variant and f.withdrawn_at is null
+        and f.effective_from <= ledger_now()), '-infinity'))
+  and ($3::bigint is null or (p.model_id, p.variant, p.effective_from, p.id) > (
+      select b.model_id, b.variant, b.effective_from, b.id from price b where b.id = $3))
+"""
+PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
 # Call by call. What nothing was charged for, whatever it had used, costs nothing at any price.
 EFFECT = """
 with calls as (
@@ -71,6 +91,10 @@ class SqlPriceDesk:
 
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         return [_row(row) for row in await self._database.rows(ROWS, model_id)]
+
+    async def page(self, query: PriceQuery, *, after_id: int | None, limit: int | None) -> Sequence[PriceRow]:
+        models = None if query.models is None else list(query.models)
+        return [_row(row) for row in await self._database.rows(PAGE, models, query.standing, after_id, limit)]
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
         asked = (since, old.model_id, old.variant, *_figures(old), *_figures(new), accounts_most + 1)

@@ -66,9 +66,9 @@ class SqlAccountDesk:
             await audit(connection, actor, "account.create", f"account:{account_id}", {"group": group})
         return account_id
 
-    async def credit(self, credit: Credit, *, actor: str) -> Credited:
+    async def credit(self, credit: Credit, *, actor: str, reason: str = "") -> Credited:
         async with self._database.transaction() as connection:
-            return await take_in(connection, credit, actor=actor)
+            return await take_in(connection, credit, actor=actor, reason=reason)
 
     async def need(self, account_id: int) -> None:
         if await self._database.row("select from account where id = $1", account_id) is None:

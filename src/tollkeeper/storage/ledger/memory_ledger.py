@@ -164,7 +164,7 @@ class MemoryLedger:
     async def turn_partitions(self, keep_holds: timedelta) -> None:
         """There are no tables."""
 
-    async def revoke(self, lot_id: int) -> Revoked:
+    async def revoke(self, lot_id: int, reason: str = "") -> Revoked:
         filed = self.lots[lot_id]
         if filed.closed_as is not None:
             return Revoked(Quota(0), Quota(0))

@@ -8,7 +8,8 @@ from tollkeeper.core.money.amounts import Quota
 from tollkeeper.ports import AlreadyOnFile, Credit, Credited, NotOnFile, Revoked
 from tollkeeper.storage.postgres.database import Database
 
-CREDIT = "select * from credit_on_record($1, $2, $3, $4, $5, $6, $7, $8)"
+CREDIT = "select * from credit_on_record($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+REVOKE = "select * from revoke_lot_on_record($1, $2, $3)"
 LOTS_AT_ONCE = 1_000
 
 
@@ -38,19 +39,26 @@ class SqlTreasury:
             await self._database.row("select make_partition($1, $2, $3)", row["parent"], row["since"], row["until"])
         await self._database.row("select drop_old_holds(ledger_now() - $1::interval)", keep_holds)
 
-    async def revoke(self, lot_id: int) -> Revoked:
-        row = await self._database.row("select * from revoke_lot_on_record($1, '', $2)", lot_id, self._actor)
-        return Revoked(Quota(row["revoked"] or 0), Quota(row["owed"] or 0))
+    async def revoke(self, lot_id: int, reason: str = "") -> Revoked:
+        async with self._database.transaction() as connection:
+            taken = await take_back(connection, lot_id, reason, actor=self._actor)
+        return taken or Revoked(Quota(0), Quota(0))
 
 
-async def take_in(connection: asyncpg.Connection, credit: Credit, *, actor: str) -> Credited:
+async def take_in(connection: asyncpg.Connection, credit: Credit, *, actor: str, reason: str = "") -> Credited:
     """Credit within a transaction of the caller's, and put it on the record."""
     values = (credit.account_id, credit.key_id, credit.amount, credit.source, credit.source_id)
     try:
-        row = await connection.fetchrow(CREDIT, *values, credit.months, credit.days, actor)
+        row = await connection.fetchrow(CREDIT, *values, credit.months, credit.days, actor, reason)
     except asyncpg.ForeignKeyViolationError as problem:
         named = f": {problem}" if credit.key_id is not None else ""
         raise NotOnFile(f"There is no account {credit.account_id}{named}.") from None
     except asyncpg.UniqueViolationError as problem:
         raise AlreadyOnFile(f"Nothing was credited: {problem}.") from None
     return Credited(lot_id=row["lot_id"], expires_at=row["lot_expires_at"], replayed=row["replayed"])
+
+
+async def take_back(connection: asyncpg.Connection, lot_id: int, reason: str, *, actor: str) -> Revoked | None:
+    """Revoke a lot within a transaction of the caller's, on the record. None: there is none, or it is closed."""
+    row = await connection.fetchrow(REVOKE, lot_id, reason, actor)
+    return None if row["revoked"] is None else Revoked(Quota(row["revoked"]), Quota(row["owed"]))

@@ -12,17 +12,18 @@ from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
-BANS = """
-select id, ip, began_at, until, why, counted, account_id, lifted_at, lifted_by, lift_reason from ban
-where ($1::text is null or ip = $1) and (not $2 or (until > ledger_now() and lifted_at is null))
-order by id desc limit $3
-"""
-RESTRICTIONS = """
+BAN_FIELDS = "select id, ip, began_at, until, why, counted, account_id, lifted_at, lifted_by, lift_reason from ban"
+RESTRICTION_FIELDS = """
 select id, account_id, began_at, until, peak_seconds, within_seconds, ip, lifted_at, lifted_by, lift_reason
 from restriction
-where ($1::bigint is null or account_id = $1) and (not $2 or (until > ledger_now() and lifted_at is null))
-order by id desc limit $3
 """
+IN_FORCE = "until > ledger_now() and lifted_at is null"
+# Those in force are found by their end before they are sorted: of all that ever were, they are few.
+PAGE = """
+with chosen as {how} ({fields} where {which})
+select * from chosen where id < $1 order by id desc limit $2
+"""
+LAST_ID = 2**63 - 1
 PEAK_MINUTES = """
 select minute, ip, milliseconds from peak_minute where account_id = $1 and minute >= $2 order by minute, ip
 """
@@ -47,8 +48,22 @@ class SqlAbuseDesk:
         self._database = database
         self._notifier = notifier
 
-    async def bans(self, *, ip: str | None = None, in_force_only: bool = True) -> Sequence[BanRecord]:
-        return [_ban(row) for row in await self._database.rows(BANS, ip, in_force_only, LISTED_MOST)]
+    async def bans(
+        self,
+        *,
+        ip: str | None = None,
+        in_force_only: bool = True,
+        before_id: int | None = None,
+        limit: int = LISTED_MOST,
+    ) -> Sequence[BanRecord]:
+        page, values = _page(BAN_FIELDS, "ip", ip, in_force_only=in_force_only)
+        return [_ban(row) for row in await self._database.rows(page, before_id or LAST_ID, limit, *values)]
+
+    async def ban_record(self, ban_id: int) -> BanRecord:
+        row = await self._database.row(f"{BAN_FIELDS} where id = $1", ban_id)
+        if row is None:
+            raise NotOnFile(f"There is no ban {ban_id}.")
+        return _ban(row)
 
     async def ban(self, ip: str, seconds: int, reason: str, *, actor: str) -> datetime | None:
         _check_reason(reason)
@@ -69,11 +84,17 @@ class SqlAbuseDesk:
         return True
 
     async def restrictions(
-        self, *, account_id: int | None = None, in_force_only: bool = True
+        self,
+        *,
+        account_id: int | None = None,
+        in_force_only: bool = True,
+        before_id: int | None = None,
+        limit: int = LISTED_MOST,
     ) -> Sequence[RestrictionRecord]:
         if account_id is not None and await self._database.row("select from account where id = $1", account_id) is None:
             raise NotOnFile(f"There is no account {account_id}.")
-        rows = await self._database.rows(RESTRICTIONS, account_id, in_force_only, LISTED_MOST)
+        page, values = _page(RESTRICTION_FIELDS, "account_id", account_id, in_force_only=in_force_only)
+        rows = await self._database.rows(page, before_id or LAST_ID, limit, *values)
         return [RestrictionRecord(**row) for row in rows]
 
     async def lift_restriction(self, account_id: int, reason: str, *, actor: str) -> bool:
@@ -93,6 +114,15 @@ class SqlAbuseDesk:
     async def peak_minutes(self, account_id: int, *, since: datetime) -> Sequence[tuple[datetime, str, int]]:
         rows = await self._database.rows(PEAK_MINUTES, account_id, since)
         return [(row["minute"], row["ip"], row["milliseconds"]) for row in rows]
+
+
+def _page(fields: str, column: str, whose: object, *, in_force_only: bool) -> tuple[str, tuple[object, ...]]:
+    """The SQL of a page of one client's or account's, or of all; and its values beside the first two."""
+    conditions = [] if whose is None else [f"{column} = $3"]
+    conditions += [IN_FORCE] if in_force_only else []
+    how = "materialized" if conditions else "not materialized"
+    sql = PAGE.format(how=how, fields=fields, which=" and ".join(conditions) or "true")
+    return sql, () if whose is None else (whose,)
 
 
 def _check_reason(reason: str) -> None:

@@ -4,7 +4,7 @@ One writer puts bans on record, one after the other: a flood from many IPs must 
 """
 
 import asyncio
-from collections import Counter, OrderedDict
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from uuid import UUID
@@ -12,9 +12,8 @@ from uuid import UUID
 from tollkeeper.core.limits.windows import SPAN_SECONDS, Window, Windows
 from tollkeeper.ports import Ban, Limiter, Passage
 from tollkeeper.steady import run_and_log
+from tollkeeper.storage.limits.recent_codes import RecentCodes
 
-# For how many clients the kinds of their invalid calls are kept: a ban's explanation shows them.
-CLIENTS_REMEMBERED = 10_000
 BANS_WAITING_MOST = 10_000
 NOBODY = UUID(int=0)
 RETRY_SECONDS = 1.0
@@ -30,14 +29,13 @@ class SharedInvalidCalls:
         self._window = Window("invalid", most, divided=False)
         self._ban = ban
         self._put = put
-        self._codes: OrderedDict[str, Counter[str]] = OrderedDict()
+        self._codes = RecentCodes(SPAN_SECONDS)
         self._under_way: set[asyncio.Task[None]] = set()
         self._due: dict[str, Counted] = {}
         self._is_due = asyncio.Event()
 
     def note(self, ip: str, code: str) -> None:
-        self._remember(ip, code)
-        counting = asyncio.create_task(self._count(ip))
+        counting = asyncio.create_task(self._count(ip, code))
         self._under_way.add(counting)
         counting.add_done_callback(self._under_way.discard)
 
@@ -53,28 +51,26 @@ class SharedInvalidCalls:
                 else:
                     await asyncio.sleep(RETRY_SECONDS)
 
-    async def _count(self, ip: str) -> None:
+    async def _count(self, ip: str, code: str) -> None:
         if ip in self._due:
             return
         passage = Passage(windows=Windows(f"ip-{ip}", (self._window,)), request_id=NOBODY)
         outcome = await self._limiter.admit(passage)
-        if outcome.refused is not None and ip not in self._due and len(self._due) < BANS_WAITING_MOST:
-            codes = dict(self._codes.pop(ip, {}))
-            self._due[ip] = {
-                "calls": self._window.limit + 1,
-                "within_seconds": SPAN_SECONDS,
-                "codes_seen_here": codes,
-            }
+        if ip in self._due:
+            return
+        # Only what the window counts, and the one call that was too many.
+        self._codes.add(ip, code, time.monotonic())
+        if outcome.refused is not None and len(self._due) < BANS_WAITING_MOST:
+            self._due[ip] = self._counted(ip)
             self._is_due.set()
+
+    def _counted(self, ip: str) -> Counted:
+        """The evidence. Other processes may have seen some of the calls; this one never more than it tells."""
+        codes = self._codes.of(ip, time.monotonic())
+        calls = max(self._window.limit + 1, sum(codes.values()))
+        return {"calls": calls, "within_seconds": SPAN_SECONDS, "codes_seen_here": codes}
 
     async def _write(self, ip: str, counted: Counted) -> None:
         ban = await self._ban(ip, counted)
         if ban is not None:
             self._put(ban)
-
-    def _remember(self, ip: str, code: str) -> None:
-        codes = self._codes.setdefault(ip, Counter())
-        codes[code] += 1
-        self._codes.move_to_end(ip)
-        if len(self._codes) > CLIENTS_REMEMBERED:
-            self._codes.popitem(last=False)

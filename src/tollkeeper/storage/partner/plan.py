@@ -7,6 +7,7 @@ import asyncpg
 from tollkeeper.core.partner.plan import MicroUsd
 from tollkeeper.ports import NotOnFile
 from tollkeeper.ports.partner import (
+    WITHDRAWALS_MOST,
     CashStanding,
     Decided,
     NewWithdrawal,
@@ -22,6 +23,7 @@ from tollkeeper.ports.partner import (
 from tollkeeper.storage.postgres.database import Database
 
 LISTED_MOST = 1_000
+LAST_ID = 2**63 - 1
 
 ACCOUNT = """
 select a.gift_code, (select count(*) from account other where other.invited_by = a.id) as invited
@@ -64,9 +66,27 @@ class SqlPartnerDesk:
             withdrawals=[_withdrawal(row) for row in withdrawals],
         )
 
-    async def open_withdrawals(self) -> Sequence[WithdrawalRecord]:
-        still_open = f"{WITHDRAWALS} where decided_at is null order by id limit $1"
-        return [_withdrawal(row) for row in await self._database.rows(still_open, LISTED_MOST)]
+    async def withdrawals(
+        self,
+        *,
+        account_id: int | None = None,
+        waiting_only: bool = True,
+        after_id: int | None = None,
+        limit: int = WITHDRAWALS_MOST,
+    ) -> Sequence[WithdrawalRecord]:
+        if waiting_only:
+            after, which, order = after_id or 0, "decided_at is null and id > $1", "id"
+        else:
+            after, which, order = after_id or LAST_ID, "id < $1", "id desc"
+        whose, values = ("", ()) if account_id is None else (" and account_id = $3", (account_id,))
+        page = f"{WITHDRAWALS} where {which}{whose} order by {order} limit $2"
+        return [_withdrawal(row) for row in await self._database.rows(page, after, limit, *values)]
+
+    async def withdrawal(self, withdrawal_id: int) -> WithdrawalRecord:
+        row = await self._database.row(f"{WITHDRAWALS} where id = $1", withdrawal_id)
+        if row is None:
+            raise NotOnFile(f"There is no withdrawal request {withdrawal_id}.")
+        return _withdrawal(row)
 
     async def withdraw(self, wish: NewWithdrawal, *, actor: str) -> WithdrawalRequest:
         values = (wish.account_id, wish.usd_micros, wish.payee, actor)

@@ -11,8 +11,6 @@ from tollkeeper.storage.people.sessions import REVOKE_ALL
 from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.database import Database
 
-LISTED_MOST = 1_000
-
 LOGIN = """
 select l.account_id, l.email, l.password, l.role, l.verified_at, l.created_at, l.password_changed_at,
        l.totp_confirmed_at is not null as second_factor, a.disabled_at is not null as account_disabled,
@@ -21,7 +19,11 @@ from login l join account a on a.id = l.account_id
 """
 BY_EMAIL = LOGIN + "where l.email = $1"
 BY_ACCOUNT = LOGIN + "where l.account_id = $1"
-LISTED = LOGIN + "where l.role <> 'customer' or not $1 order by l.account_id desc limit $2"
+LISTED = LOGIN + "where l.account_id < coalesce($1, 9223372036854775807) order by l.account_id desc limit $2"
+LISTED_STAFF = LOGIN + (
+    "where l.role <> 'customer' and l.account_id < coalesce($1, 9223372036854775807)"
+    " order by l.account_id desc limit $2"
+)
 
 ROLE = "select role from login where account_id = $1 for no key update"
 SET_ROLE = "update login set role = $2 where account_id = $1"
@@ -59,8 +61,9 @@ class SqlLogins:
             raise NotOnFile(f"Account {account_id} has no login.")
         return _record(row)
 
-    async def listed(self, *, staff_only: bool) -> Sequence[LoginRecord]:
-        return [_record(row) for row in await self._database.rows(LISTED, staff_only, LISTED_MOST)]
+    async def listed(self, *, staff_only: bool, before: int | None, limit: int) -> Sequence[LoginRecord]:
+        rows = await self._database.rows(LISTED_STAFF if staff_only else LISTED, before, limit)
+        return [_record(row) for row in rows]
 
     async def set_role(self, account_id: int, role: Role, *, actor: str) -> bool:
         async with self._database.transaction() as connection:

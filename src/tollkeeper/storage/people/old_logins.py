@@ -1,4 +1,5 @@
-"""Clear away what is long over: sign-up requests, links, sessions, mails, lockouts, forms.
+"""Clear away what is long over: sign-up requests, links, sessions, mails, lockouts, forms, refused
+calls.
 
 Rules of this file
 1. A few thousand rows at a time: after a flood, too, each statement ends long before the database gives it up.
@@ -20,6 +21,8 @@ OVER: Mapping[str, tuple[str, str]] = {
     "outbox": ("id", "made_at < ledger_now() - $1::interval"),
     "session": ("id", "expires_at < ledger_now() - $1::interval"),
     "sent_form": ("digest", "at < ledger_now() - $1::interval"),
+    "refused_call": ("request_id", "at < ledger_now() - least($1::interval, interval '1 day')"),
+    "operator_request": ("asker, key", "at < ledger_now() - $1::interval"),
     "lockout": (
         "kind, subject",
         # The first half by the index.

@@ -1,10 +1,11 @@
-"""Nodes: which gateways are alive, by the database's clock."""
+"""Nodes: which are alive, by the database's clock."""
 
 import asyncio
 import time
 from collections.abc import Sequence
 
 from tollkeeper import __version__
+from tollkeeper.ports.house import NodeRecord
 from tollkeeper.steady import run_and_log
 from tollkeeper.storage.postgres.database import Database
 
@@ -15,6 +16,29 @@ insert into node (name, version, started_at, secrets) values ($1, $2, now() - ma
 on conflict (name) do update
 set heartbeat_at = now(), version = excluded.version, started_at = excluded.started_at, secrets = excluded.secrets
 """
+# Those that only do jobs are known by their processes alone.
+ON_RECORD = """
+with heard as (
+    select node, count(*) filter (where serves) as serving, count(*) filter (where not serves) as working,
+           min(started_at) as started_at, max(heartbeat_at) as heartbeat_at
+    from worker
+    where ended_at is null and fenced_at is null and heartbeat_at > now() - make_interval(secs => $1)
+    group by node
+)
+select coalesce(n.name, h.node) as name, n.version, coalesce(n.started_at, h.started_at) as started_at,
+       greatest(n.heartbeat_at, h.heartbeat_at) as heartbeat_at,
+       greatest(n.heartbeat_at, h.heartbeat_at) > now() - make_interval(secs => $1) as is_alive,
+       coalesce(h.serving, 0) as serving, coalesce(h.working, 0) as working
+from node n full join heard h on h.node = n.name
+order by is_alive desc, heartbeat_at desc, name limit $2
+"""
+ALIVE_SECONDS = 3 * HEARTBEAT_EVERY_SECONDS
+LISTED_MOST = 1_000
+
+
+async def nodes_on_record(database: Database) -> Sequence[NodeRecord]:
+    """Nodes that are alive first, then those that were heard of last."""
+    return [NodeRecord(**row) for row in await database.rows(ON_RECORD, ALIVE_SECONDS, LISTED_MOST)]
 
 
 async def beat(database: Database, node_name: str, secrets_known: Sequence[str] = ()) -> None:

@@ -19,7 +19,8 @@ from tollkeeper.storage.postgres.snapshot import Snapshot
 
 COLUMNS = """
 select id, name, vendor, base_url, key_envelope, tier, weight, requests_per_minute, tokens_per_minute, concurrency,
-       models, cost_multiplier, rejects, passes, api_version, state = 'active' and suspended_at is null as takes_calls
+       models, family, cost_multiplier, rejects, passes, api_version,
+       state = 'active' and suspended_at is null as takes_calls
 from provider_account
 """
 ALL = COLUMNS + "order by id"
@@ -63,18 +64,16 @@ class SqlProviderAccounts:
 class SqlSuspensions:
     """The `Suspensions` port."""
 
-    def __init__(self, database: Database, notifier: ChangeNotifier, *, actor: str = "service") -> None:
-        """`actor`: who is on the record for lifting one."""
+    def __init__(self, database: Database, notifier: ChangeNotifier) -> None:
         self._database = database
         self._notifier = notifier
-        self._actor = actor
 
     async def suspend(self, account_id: int, because: str) -> None:
         await self._database.row("select suspend_provider_account($1, $2)", account_id, because)
         await self._notifier.send()
 
-    async def lift(self, account_id: int) -> bool:
-        row = await self._database.row("select lift_suspension($1, $2)", account_id, self._actor)
+    async def lift(self, account_id: int, *, actor: str) -> bool:
+        row = await self._database.row("select lift_suspension($1, $2)", account_id, actor)
         if row[0] is None:
             return False
         await self._notifier.send()
@@ -129,6 +128,7 @@ def _account(row: asyncpg.Record, key: Secret) -> ProviderAccount:
         secret=key,
         place=place_of(row),
         models=None if row["models"] is None else decode_models(row["models"]),
+        family=row["family"],
         takes_calls=row["takes_calls"],
         cost=millionths(row["cost_multiplier"]),
         rejects=frozenset(row["rejects"]),

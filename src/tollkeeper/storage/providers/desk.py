@@ -12,7 +12,8 @@ from tollkeeper.ports import (
     NewProviderAccount,
     NotOnFile,
     ProviderAccount,
-    ProviderForm,
+    ProviderChange,
+    ProviderRecord,
     ProviderStanding,
     ProviderState,
 )
@@ -21,6 +22,7 @@ from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 from tollkeeper.storage.providers.accounts import account_named, account_with_key, place_of
+from tollkeeper.storage.providers.records import all_records, change_account, change_key, record_named, remove_account
 
 LATELY = timedelta(minutes=10)
 A_DAY = timedelta(hours=24)
@@ -30,45 +32,38 @@ READING_SECONDS = 60
 ADD = """
 insert into provider_account (name, vendor, base_url, key_envelope, tier, weight, requests_per_minute,
                               tokens_per_minute, concurrency, models, cost_multiplier, rejects, api_version,
-                              passes)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13, $14) returning id
+                              passes, family)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb, $11, $12, $13, $14, $15) returning id
 """
-
-SET_FORM = """
-update provider_account
-set rejects = coalesce($2, rejects), api_version = coalesce($3, api_version), passes = coalesce($4, passes)
-where name = $1 returning id
-"""
-SET_KEY = "update provider_account set key_envelope = $2 where name = $1 returning id"
+REMOVED_AT = "select removed_at from former_provider_account where name = $1"
+SOLD_MODELS = "select id from model where retired_at is null order by id"
 SET_STATE = "update provider_account set state = $2 where name = $1"
 
-# Every attempt of the day, once. A refusal of what the caller sent (400, 413, 422) is no failure of the account. What a
-# call was charged belongs to the attempt that answered it, which is its last. Floors stand in selects of their own so
-# that they are computed once, not for each row.
+# What is added up by hours, and the attempts since: the last ten minutes are never added up yet. (While no worker runs,
+# nothing is, and all of the day is counted here.) Floors stand in selects of their own so that they are computed once.
 STANDING = """
-with attempt as (
-    select a.told ->> 'account' as name, u.request_id >= (select uuid_floor(ledger_now() - $1::interval)) as lately,
-           a.place = jsonb_array_length(u.attempts) as is_last, u.charged, u.ending,
-           (a.told ->> 'first_byte_ms')::numeric as first_byte_ms, (a.told ->> 'cost')::numeric as cost,
-           a.told ->> 'outcome' not in
-               ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'revoked', 'node_stopped',
-                'owner_died')
-               and coalesce(a.told ->> 'status', '') not in ('400', '413', '422') as failed
-    from usage u, jsonb_array_elements(u.attempts) with ordinality a (told, place)
-    where u.request_id >= (select uuid_floor(ledger_now() - $2::interval))
+with since as (select date_trunc('hour', ledger_now() - $2::interval, 'UTC') as at
+), fresh as materialized (
+    select *, request_id >= (select uuid_floor(ledger_now() - $1::interval)) as lately
+    from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
+                           'ffffffff-ffff-ffff-ffff-ffffffffffff')
 ), told as (
-    select name, count(*) filter (where lately) as attempts, count(*) filter (where lately and failed) as failed,
-           round(avg(first_byte_ms) filter (where lately and not failed)) as first_byte_ms,
-           count(*) filter (where is_last and ending <> 'refused') as delivered,
-           sum(charged) filter (where is_last) as charged, sum(cost) as cost
-    from attempt group by name
+    select account, sum(attempts) as attempts, sum(failed) as failed, round(avg(first_byte_ms)) as first_byte_ms,
+           sum(delivered) as delivered, sum(charged) as charged, sum(cost) as cost
+    from (select account, 0 as attempts, 0 as failed, null::integer as first_byte_ms, delivered, charged, cost
+          from provider_hour where hour >= (select at from since)
+          union all
+          select account, lately::integer, (lately and failed)::integer,
+                 case when lately and not failed then first_byte_ms end, delivered::integer, charged, cost
+          from fresh) figure
+    group by account
 )
 select p.name, p.vendor, p.base_url, p.tier, p.weight, p.requests_per_minute, p.tokens_per_minute, p.concurrency,
        p.state, p.suspended_at, p.suspended_because, p.rejects, p.passes,
        (select count(*) from jsonb_object_keys(p.models)) as models, p.models is null as every_model,
        coalesce(t.attempts, 0) as attempts, coalesce(t.failed, 0) as failed, t.first_byte_ms,
        coalesce(t.delivered, 0) as delivered, coalesce(t.charged, 0) as charged, coalesce(t.cost, 0) as cost
-from provider_account p left join told t on t.name = p.name
+from provider_account p left join told t on t.account = p.name
 order by p.tier, p.name
 """
 
@@ -87,11 +82,19 @@ class SqlProviderDesk:
                 account_id: int = await connection.fetchval(ADD, *self._columns(account))
             except asyncpg.UniqueViolationError:
                 raise AlreadyOnFile(f"A provider account '{account.name}' exists already.") from None
+            # Looked up after the insert: whoever was just removing the account of this name is done by now.
+            removed_at = await connection.fetchval(REMOVED_AT, account.name)
+            if removed_at is not None:
+                raise AlreadyOnFile(
+                    f"'{account.name}' is the name of an account that was removed on {removed_at:%Y-%m-%d}; its calls "
+                    "are on record under it. Choose another name. Nothing was added."
+                )
             detail = {
                 "vendor": account.vendor,
                 "base_url": account.base_url,
                 "place": account.place,
                 "models": account.models,
+                "family": account.family,
                 "cost": str(account.cost),
                 "rejects": sorted(account.rejects),
                 "passes": sorted(account.passes),
@@ -101,20 +104,31 @@ class SqlProviderDesk:
         await self._notifier.send()
         return account_id
 
-    async def set_form(self, name: str, form: ProviderForm, *, actor: str) -> None:
+    async def change(self, name: str, change: ProviderChange, *, actor: str) -> bool:
         async with self._database.transaction() as connection:
-            rejects, passes = _names(form.rejects), _names(form.passes)
-            if await connection.fetchval(SET_FORM, name, rejects, form.api_version, passes) is None:
-                raise NotOnFile(f"There is no provider account '{name}'.")
-            detail = {"rejects": rejects, "api_version": form.api_version, "passes": passes}
-            await audit(connection, actor, "provider.set_form", f"provider_account:{name}", detail)
+            if not await change_account(connection, name, change, self._envelope_keys, actor=actor):
+                return False
+        await self._notifier.send()
+        return True
+
+    async def remove(self, name: str, *, actor: str) -> None:
+        async with self._database.transaction() as connection:
+            await remove_account(connection, name, actor=actor)
         await self._notifier.send()
 
-    async def set_key(self, name: str, secret: str, *, actor: str) -> None:
+    async def record(self, name: str) -> ProviderRecord:
+        return await record_named(self._database, name)
+
+    async def records(self) -> Sequence[ProviderRecord]:
+        return await all_records(self._database)
+
+    async def sold_models(self) -> Sequence[str]:
+        return [row["id"] for row in await self._database.rows(SOLD_MODELS)]
+
+    async def set_key(self, name: str, secret: str, *, given_for: str, actor: str) -> None:
         sealed = seal(secret, self._envelope_keys, sealed_for=name)
         async with self._database.transaction() as connection:
-            if await connection.fetchval(SET_KEY, name, sealed) is None:
-                raise NotOnFile(f"There is no provider account '{name}'.")
+            await change_key(connection, name, sealed, given_for=given_for)
             await audit(connection, actor, "provider.rotate_key", f"provider_account:{name}", {})
         await self._notifier.send()
 
@@ -162,11 +176,8 @@ class SqlProviderDesk:
             sorted(account.rejects),
             account.api_version,
             sorted(account.passes),
+            account.family,
         )
-
-
-def _names(given: frozenset[str] | None) -> list[str] | None:
-    return None if given is None else sorted(given)
 
 
 def _standing(row: asyncpg.Record) -> ProviderStanding:

@@ -184,5 +184,9 @@ def _sum(rows: Iterable[asyncpg.Record]) -> UsageSum:
 
 
 def _of_row(row: asyncpg.Record) -> UsageSum:
-    counted = UnitSum(**{name: int(row[name]) for name in UnitSum.__struct_fields__})
+    counted = UnitSum(
+        input_units=int(row["input_units"]),
+        cached_units=int(row["cached_units"]),
+        output_units=int(row["output_units"]),
+    )
     return UsageSum(calls=int(row["calls"]), by_unit={Unit(row["unit"]): counted}, charged=Quota(int(row["charged"])))

@@ -11,7 +11,8 @@ begin
         when p_code.id is null then 'unknown'
         when p_code.redeemed_by = p_account then 'replayed'
         when p_code.redeemed_by is not null then 'used'
-        when p_batch.exported_at is null or p_batch.revoked_at is not null then 'closed'
+        when p_batch.exported_at is null or p_batch.revoked_at is not null or p_batch.expires_at <= ledger_now()
+            then 'closed'
         when p_gift_code is not null and p_giver is null then 'unknown_gift_code'
         when own_gift_code then 'own_gift_code' end;
 end $$;

@@ -1,7 +1,8 @@
 -- What becomes of a request: approved, paid or refused. Where that was done it is the verdict. Others: decided_before,
--- not_approved (only what is approved is paid), own (of whoever decides), account_disabled, short (revoked since it was
--- asked for), unknown. Approval is the gate: what was approved can always be noted as paid, for then the money is gone. To
--- stop it there is refusing.
+-- not_approved (only what is approved is paid), own (of whoever decides, or of whoever has the operator key by which it is
+-- decided), same_person (who approved it by an operator key notes no payment by it), account_disabled, short (revoked since
+-- it was asked for), unknown. Approval is the gate: what was approved can always be noted as paid, for then the money is
+-- gone. To stop it there is refusing.
 create or replace function decide_withdrawal(
     p_withdrawal bigint, p_state text, p_reason text, p_actor text, out verdict text)
 language plpgsql security definer set search_path = tollkeeper, pg_temp
@@ -15,7 +16,11 @@ begin
                     when asked.decided_at is not null or asked.state = p_state then 'decided_before'
                     when p_state = 'refused' then 'refused'
                     when p_state = 'paid' and asked.state <> 'approved' then 'not_approved'
-                    when p_actor = 'account:' || asked.account_id then 'own'
+                    when p_actor = 'account:' || asked.account_id
+                        or exists (select from operator_key k where k.account_id = asked.account_id
+                                   and k.revoked_at is null and 'operator:' || k.name = p_actor) then 'own'
+                    when p_state = 'paid' and p_actor like 'operator:%' and asked.approved_by = p_actor
+                        then 'same_person'
                     when p_state = 'paid' then 'paid'
                     -- What its owner asked for before closing it is still paid.
                     when (select disabled_at is not null and closed_at is null from account where id = asked.account_id)

@@ -5,6 +5,7 @@ begin
     select r.revoked, r.owed into revoke_lot_on_record.revoked, revoke_lot_on_record.owed from revoke_lot(p_lot) r;
     if revoked is not null then
         perform append_audit(p_actor, 'lot.revoke', 'lot:' || p_lot, jsonb_build_object(
-            'revoked', revoked, 'owed', owed, 'reason', p_reason));
+            'account', (select account_id from lot where id = p_lot), 'revoked', revoked, 'owed', owed,
+            'reason', p_reason));
     end if;
 end $$;

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from tollkeeper.cli.customers import amount_of
-from tollkeeper.cli.numbers import plain_decimal
 from tollkeeper.cli.speak import Mistake
+from tollkeeper.core.money.amounts import plain_decimal
 
 
 @pytest.mark.parametrize("text", ["10", "2.50", "-5", "+1", "0.000001"])

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from tollkeeper.cli.out_of_range import out_of_range
+from tollkeeper.storage.postgres.out_of_range import out_of_range
 
 
 def refused(table: str | None, constraint: str | None) -> str:

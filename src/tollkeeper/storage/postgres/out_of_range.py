@@ -29,3 +29,8 @@ def out_of_range(problem: asyncpg.CheckViolationError) -> str:
         what = f"the {column.replace('_', ' ')} of a {table.replace('_', ' ')}" if table and column else "a value"
         told = f"It does not take {what} like that."
     return f"Nothing was changed: the database refused. {told}"
+
+
+def refusal_in_words(problem: Exception) -> str | None:
+    """What the database did not take, in words; None for anything that is no refusal of its."""
+    return out_of_range(problem) if isinstance(problem, asyncpg.CheckViolationError) else None

@@ -1,0 +1,8 @@
+"""The places of the side bar of staff."""
+
+from tollkeeper.console.places import Place
+
+STAFF_PLACES = (
+    Place("/staff", "chart-bar", "Overview"),
+    Place("/staff/audit", "history", "Audit"),
+)

@@ -1,0 +1,75 @@
+"""An act: something that staff can do, with all that its callers must know of it."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import Generic, TypeVar, get_type_hints
+
+import msgspec
+
+from tollkeeper.core.people.logins import Actor
+from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.office.desks import Office
+from tollkeeper.office.wishes import ReasonText
+
+# Requests of these methods have no body: what they ask for stands in the address.
+WITHOUT_BODY = ("GET", "DELETE")
+IN_PATH = re.compile(r"{(\w+)}")
+
+Wish = TypeVar("Wish", bound=msgspec.Struct)
+Result = TypeVar("Result", bound=msgspec.Struct)
+Deed = Callable[[Office, Wish, Actor], Awaitable[Result]]
+
+
+class MoneyWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What every act is asked that moves money. `once`: the name of this very request; a second one of the same name
+    moves nothing. Over HTTP it comes as `Idempotency-Key`, never in the body."""
+
+    once: str
+    reason: ReasonText
+
+
+class Act(Generic[Wish, Result]):
+    def __init__(self, method: str, path: str, scope: Scope, deed: Deed[Wish, Result]) -> None:
+        hints = get_type_hints(deed)
+        self.method = method
+        # Below /admin/v1: /accounts/{account}; what stands in braces is a field of the wish.
+        self.path = path
+        self.scope = scope
+        self.deed = deed
+        self.name = deed.__name__
+        self.summary = " ".join(inspect.cleandoc(deed.__doc__ or "").split())
+        self.wish: type[Wish] = hints["wish"]
+        self.result: type[Result] = hints["return"]
+
+    async def __call__(self, office: Office, wish: Wish, by: Actor) -> Result:
+        return await self.deed(office, wish, by)
+
+    @property
+    def moves_money(self) -> bool:
+        return issubclass(self.wish, MoneyWish)
+
+    @property
+    def has_body(self) -> bool:
+        return self.method not in WITHOUT_BODY
+
+    @cached_property
+    def in_path(self) -> tuple[str, ...]:
+        """The fields of the wish that stand in the path."""
+        return tuple(IN_PATH.findall(self.path))
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The other fields of the wish that a request names, in its body or after the question mark."""
+        elsewhere = {*self.in_path, *(("once",) if self.moves_money else ())}
+        return tuple(field.name for field in msgspec.structs.fields(self.wish) if field.name not in elsewhere)
+
+
+def act(method: str, path: str, scope: Scope) -> Callable[[Deed[Wish, Result]], Act[Wish, Result]]:
+    """Make an act of a coroutine function: its docstring tells people what it does."""
+
+    def decorate(deed: Deed[Wish, Result]) -> Act[Wish, Result]:
+        return Act(method, path, scope, deed)
+
+    return decorate

@@ -1,0 +1,36 @@
+-- Add up what became final of the provider accounts' attempts, about `p_rows` calls of it, and move their horizon, both or
+-- neither. Whether there is more. What is older than a hundred days goes.
+create or replace function add_up_providers(p_rows integer) returns boolean
+language plpgsql security definer set search_path = tollkeeper, pg_temp set timezone = 'UTC'
+-- The log is read along its request ids, however large it is.
+set enable_seqscan = off set enable_bitmapscan = off
+as $$
+declare
+    horizon uuid;
+    -- What `add_up_usage` holds for final.
+    final uuid := (select id from usage_horizon);
+    step_end uuid;
+begin
+    perform pg_advisory_xact_lock(hashtext('tollkeeper.provider_horizon'));
+    horizon := (select id from provider_horizon);
+    if final <= horizon then
+        return false;
+    end if;
+    step_end := coalesce((select request_id from usage where request_id >= horizon and request_id < final
+                          order by request_id offset p_rows limit 1), final);
+    insert into provider_hour as h
+    select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
+           sum(input_units), sum(output_units), sum(charged), sum(cost),
+           first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
+    from provider_attempts(horizon, step_end)
+    group by hour, account, model_id
+    on conflict (hour, account, model_id) do update
+    set attempts = h.attempts + excluded.attempts, failed = h.failed + excluded.failed,
+        delivered = h.delivered + excluded.delivered, input_units = h.input_units + excluded.input_units,
+        output_units = h.output_units + excluded.output_units, charged = h.charged + excluded.charged,
+        cost = h.cost + excluded.cost,
+        first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b));
+    update provider_horizon set id = step_end;
+    delete from provider_hour where hour < ledger_now() - interval '100 days';
+    return step_end < final;
+end $$;

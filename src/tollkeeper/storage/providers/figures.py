@@ -1,0 +1,67 @@
+"""Provider accounts in figures, in PostgreSQL: what is added up by hours, and the attempts since.
+
+Rules of this file
+1. The log is read from the horizon on only, some ten minutes of it. While no worker runs, that grows with the day.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tollkeeper.core.money.amounts import Quota
+from tollkeeper.ports.providers.figures import AccountModelFigures, AttemptFigures, HourFigures
+from tollkeeper.storage.postgres.database import Database
+
+FIGURES = """
+with since as (select date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1) as at
+), hours as (
+    select * from provider_hour where hour >= (select at from since) and ($2 = '' or account = $2)
+    union all
+    select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
+           sum(input_units), sum(output_units), sum(charged), sum(cost),
+           first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
+    from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
+                           'ffffffff-ffff-ffff-ffff-ffffffffffff')
+    where $2 = '' or account = $2
+    group by hour, account, model_id
+), buckets as (
+    select {by}, bucket, sum(times) as times
+    from hours, unnest(first_byte) with ordinality counted (times, bucket) group by {by}, bucket
+), sums as (
+    select {by}, sum(attempts) as attempts, sum(failed) as failed, sum(delivered) as delivered,
+           sum(input_units) as input_units, sum(output_units) as output_units, sum(charged) as charged,
+           sum(cost) as cost
+    from hours group by {by}
+)
+select s.*, (select array_agg(times order by bucket) from buckets b where {same}) as first_byte
+from sums s order by {by}
+"""
+BY_HOUR = FIGURES.format(by="hour", same="b.hour = s.hour")
+BY_MODEL = FIGURES.format(by="account, model_id", same="b.account = s.account and b.model_id = s.model_id")
+
+
+class SqlProviderFigures:
+    """The `ProviderFigures` port."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def by_hour(self, hours: int, account: str = "") -> Sequence[HourFigures]:
+        rows = await self._database.rows(BY_HOUR, hours, account)
+        return [HourFigures(row["hour"], _figures(row)) for row in rows]
+
+    async def by_model(self, hours: int, account: str = "") -> Sequence[AccountModelFigures]:
+        rows = await self._database.rows(BY_MODEL, hours, account)
+        return [AccountModelFigures(row["account"], row["model_id"], _figures(row)) for row in rows]
+
+
+def _figures(row: Any) -> AttemptFigures:
+    return AttemptFigures(
+        attempts=int(row["attempts"]),
+        failed=int(row["failed"]),
+        delivered=int(row["delivered"]),
+        input_units=int(row["input_units"]),
+        output_units=int(row["output_units"]),
+        charged=Quota(int(row["charged"])),
+        cost=Quota(int(row["cost"])),
+        first_byte=[int(times) for times in row["first_byte"]],
+    )

@@ -1,0 +1,94 @@
+"""Figures of provider accounts: added up or not, they are what the log says, and every attempt counts once."""
+
+from datetime import timedelta
+
+import asyncpg
+import msgspec
+import pytest
+
+from tests.customers import Customers
+from tests.office.staff import StaffClient, told
+from tests.storage.usage.rows import Counted, a_call
+from tollkeeper.app import opened
+from tollkeeper.jobs.roll_up_usage import roll_up_usage
+from tollkeeper.office.desks import Office
+from tollkeeper.settings import Settings
+from tollkeeper.storage.postgres.database import DatabaseRole
+from tollkeeper.storage.usage.rollups import SqlRollups
+
+HOUR = timedelta(hours=1)
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """One attempt, as the log tells it."""
+
+    account: str
+    outcome: str = "completed"
+    first_byte_ms: int | None = 100
+    cost: int = 0
+    status: int | None = None
+
+
+async def attempted(owner: asyncpg.Connection, customers: Customers, hours_ago: float, *attempts: Tried) -> None:
+    customer = await customers.a_customer()
+    price = await owner.fetchval("select min(id) from price")
+    call = await a_call(owner, customer, price, usage=Counted(charged=1_000), days_ago=hours_ago / 24)
+    as_json = msgspec.json.encode(attempts).decode()
+    await owner.execute("update usage set attempts = $2::text::jsonb where request_id = $1", call, as_json)
+
+
+@pytest.fixture
+async def a_day_of_calls(office: Office, owner: asyncpg.Connection) -> None:
+    customers = Customers(office)
+    await customers.a_model()
+    await attempted(owner, customers, 0.01, Tried("main", cost=100, first_byte_ms=40))
+    await attempted(owner, customers, 2, Tried("main", "timeout", None), Tried("second", cost=600, first_byte_ms=3_000))
+    await attempted(owner, customers, 2, Tried("main", "refused", None, status=400))
+    await attempted(owner, customers, 20, Tried("main", cost=400, first_byte_ms=200))
+    await attempted(owner, customers, 200, Tried("main", cost=900))
+
+
+async def rolled_up(settings: Settings, *, rows: int = 2) -> None:
+    async with opened(settings, DatabaseRole.WORKER) as database:
+        await roll_up_usage(SqlRollups(database, rows_at_once=rows))
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_figures_are_the_same_before_and_after_they_are_added_up(
+    owner_client: StaffClient, office: Office, settings: Settings
+) -> None:
+    before = [told(await owner_client.get(f"/figures/{by}", hours=24)) for by in ("hours", "models")]
+    standing = await office.providers.standing()
+    for _ in range(2):
+        await rolled_up(settings)
+        assert [told(await owner_client.get(f"/figures/{by}", hours=24)) for by in ("hours", "models")] == before
+        assert await office.providers.standing() == standing
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_attempts_failures_charge_and_cost_belong_to_who_made_them(
+    owner_client: StaffClient, settings: Settings
+) -> None:
+    await rolled_up(settings)
+    rows = told(await owner_client.get("/figures/models", hours=24))["data"]
+    by_account = {row["account"]: row["figures"] for row in rows}
+    main, second = by_account["main"], by_account["second"]
+    assert (main["attempts"], main["failed"], main["delivered"]) == (4, 1, 3)
+    assert (second["attempts"], second["failed"], second["delivered"]) == (1, 0, 1)
+    assert main["revenue"]["micro_quota"] == 3_000
+    assert main["cost"]["micro_quota"] == 500
+    assert second["margin"]["micro_quota"] == 400
+    assert 2_263 <= second["first_byte_p99_ms"] <= 3_200
+    assert [row["account"] for row in told(await owner_client.get("/figures/models", account="second"))["data"]] == [
+        "second"
+    ]
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_what_is_older_than_was_asked_for_is_left_out(owner_client: StaffClient, settings: Settings) -> None:
+    await rolled_up(settings)
+    hours = told(await owner_client.get("/figures/hours", hours=24))["data"]
+    assert sum(row["figures"]["attempts"] for row in hours) == 5
+    assert hours == sorted(hours, key=lambda row: row["hour"])
+    longer = told(await owner_client.get("/figures/hours", hours=24 * 30))["data"]
+    assert sum(row["figures"]["attempts"] for row in longer) == 6
