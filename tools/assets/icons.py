@@ -6,5 +6,6 @@ ICONS = """
     download plus trash edit player-pause player-play player-stop refresh rotate-clockwise search filter x check
     chevron-left chevron-right chevron-down arrow-right external-link logout login mail lock lock-open qrcode
     fingerprint user clock calendar printer gift ticket coin wallet cash droplet send photo code terminal-2 file-text
-    history link eye dots world speakerphone help-circle settings menu-2
+    history link eye dots world speakerphone help-circle settings menu-2 server-2 cpu users ban webhook palette
+    adjustments report-money message-report clock-play scale affiliate heart-rate-monitor list-search
 """

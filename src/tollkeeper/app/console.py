@@ -110,7 +110,7 @@ def console(settings: Settings) -> Starlette:
         desks.office,
         SqlRequestBook(database),
         site.trusted_proxies,
-        refusal_in_words,
+        desks.database_words,
         Turns(),
     )
     made = application(desks, site, life=life, admin=admin(desk))
@@ -146,6 +146,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         price_list=SqlPriceList(database, changes),
         chat=_chat_desk(settings, database),
         office=office_of(settings, database, notifier, actor="console"),
+        database_words=refusal_in_words,
         now=lambda: datetime.now(UTC),
     )
 

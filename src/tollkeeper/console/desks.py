@@ -58,6 +58,8 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     chat: ChatDesk
     # What staff work with.
     office: Office
+    # A refusal of the database's in words, if it was one.
+    database_words: Callable[[Exception], str | None]
     now: Callable[[], datetime]
 
 

@@ -14,8 +14,11 @@ from tollkeeper.console.forms import ONCE_FIELD, TOKEN_FIELD
 from tollkeeper.console.key_names import key_name
 from tollkeeper.console.notes import NOTES
 from tollkeeper.console.places import PLACES, TAB_BAR
+from tollkeeper.console.staff.notes import STAFF_NOTES
 from tollkeeper.console.staff.places import STAFF_PLACES
 from tollkeeper.console.words import LANGUAGES, TAGS, translations
+
+ALL_NOTES: Mapping[str, str] = {**STAFF_NOTES, **NOTES}
 
 if TYPE_CHECKING:
     from tollkeeper.console.visit import Visit
@@ -35,7 +38,7 @@ class Templates:
             "form": visit.form,
             "wallet": visit.wallet,
             "path": visit.request.url.path,
-            "note": NOTES.get(visit.query.get("done", ""), ""),
+            "note": ALL_NOTES.get(visit.query.get("done", ""), ""),
             "form_token": partial(_form_token, visit),
             "form_id": partial(_form_id, visit),
         }
