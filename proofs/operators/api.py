@@ -64,15 +64,15 @@ class Api:
         return ApiReply(answer.status, answer.read())
 
 
-def operator_key(place: Place, name: str, *scopes: Scope) -> str:
-    """The text of a new one."""
+def operator_key(place: Place, name: str, *scopes: Scope, settings: Mapping[str, str] | None = None) -> str:
+    """The text of a new one. `settings`: of another deployment than the place's own."""
 
     async def make(desk: Office) -> str:
         wish = NewOperatorKeyWish(name=name, scopes=list(scopes), days=1)
         return (await create_operator_key(desk, wish, desk.operator)).key
 
-    return place.operate(make)
+    return place.operate(make, settings=settings)
 
 
-def key_of_every_scope(place: Place) -> dict[Scope, str]:
-    return {scope: operator_key(place, f"key-of-{scope.value}", scope) for scope in Scope}
+def key_of_every_scope(place: Place, settings: Mapping[str, str] | None = None) -> dict[Scope, str]:
+    return {scope: operator_key(place, f"key-of-{scope.value}", scope, settings=settings) for scope in Scope}

@@ -83,7 +83,7 @@ def subject(place: Place, act: Act[Any, Any]) -> Subject:
     ids = {name: str(number) for name, number in an_earner(place).items()}
     if act.name in BEFORE:
         BEFORE[act.name](place, ids)
-    return Subject(ids, REASON | FIELDS.get(act.name, {}))
+    return Subject(ids, {**REASON, **FIELDS.get(act.name, {})})
 
 
 def money_acts() -> list[Act[Any, Any]]:

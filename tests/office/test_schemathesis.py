@@ -1,5 +1,4 @@
-"""Requests of every kind to the operator API, made from the document that it publishes: right ones and wrong ones, with
-a key of every scope. No answer is a fault of ours, every status is documented, and every answer has its form.
+"""Requests of every kind to the operator API, made from the document that it publishes (tools.api_cases).
 
 `SCHEMATHESIS_EXAMPLES=200` sends more of them, others each time.
 """
@@ -7,14 +6,9 @@ a key of every scope. No answer is a fault of ours, every status is documented, 
 import os
 from http.client import HTTPConnection
 from typing import Any
-from urllib.request import urlopen
 
 import msgspec
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from schemathesis import GenerationMode, checks
 
 from tests.command_line import tollkeeper
 from tests.office.serving import Served
@@ -22,56 +16,26 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import Act
 from tollkeeper.office.table import ACTS
 from tollkeeper.office.wire import PREFIX
+from tools.api_cases import ApiCases
 
 pytestmark = pytest.mark.not_quick
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
 FEW = 6
-# Most are sent by somebody who may do it.
-SCOPES = st.sampled_from([*[Scope.EVERYTHING] * 5, *Scope])
-MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-CHECKS: Any = [
-    checks.not_a_server_error,
-    checks.status_code_conformance,
-    checks.content_type_conformance,
-    checks.response_headers_conformance,
-    checks.response_schema_conformance,
-    checks.negative_data_rejection,
-]
 
 
 @pytest.fixture(scope="module")
-def published(served: Served) -> Any:
+def published(served: Served) -> ApiCases:
     """The document, and a customer to be acted upon: account 1."""
     assert tollkeeper(served.settings, "account", "create", "Ada").stdout == "account 1\n"
-    with urlopen(f"{served.base}{PREFIX}/openapi.json", timeout=20) as answer:  # noqa: S310 (our own console)
-        return schemathesis.openapi.from_dict(msgspec.json.decode(answer.read()))
+    return ApiCases(served.base, served.keys)
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.name)
-def test_whatever_is_sent_is_answered_as_the_document_says(served: Served, published: Any, act: Act[Any, Any]) -> None:
-    operation = published[act.path][act.method]
-
-    def by(mode: GenerationMode) -> st.SearchStrategy[tuple[GenerationMode, Any]]:
-        return st.tuples(st.just(mode), operation.as_strategy(generation_mode=mode))
-
-    @settings(
-        max_examples=EXAMPLES or FEW,
-        derandomize=not EXAMPLES,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(sent=st.one_of(*map(by, MODES)), scope=SCOPES, on_account=st.booleans())
-    def send(sent: tuple[GenerationMode, Any], scope: Scope, on_account: bool) -> None:
-        mode, case = sent
-        # A wrong request must stay wrong.
-        if on_account and mode is GenerationMode.POSITIVE and "account" in act.in_path:
-            case.path_parameters["account"] = 1
-        headers = {"Authorization": f"Bearer {served.keys[scope]}"}
-        answer = case.call(base_url=f"{served.base}{PREFIX}", headers=headers)
-        case.validate_response(answer, checks=CHECKS, headers=headers)
-
-    send()
+def test_whatever_is_sent_is_answered_as_the_document_says(published: ApiCases, act: Act[Any, Any]) -> None:
+    statuses: list[int] = []
+    published.send(act, EXAMPLES or FEW, statuses.append, by_chance=bool(EXAMPLES))
+    assert statuses
 
 
 @pytest.mark.parametrize("name", ["a%0Ab", "a%0A"])

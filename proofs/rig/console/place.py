@@ -134,11 +134,13 @@ class Place:
         """Playwright has this thread's event loop; so whatever else has to be awaited is, in another."""
         return self._hand.submit(asyncio.run, work).result()
 
-    def operate(self, act: Callable[[Office], Coroutine[Any, Any, Result]]) -> Result:
-        """Do what an operator does with commands, in this process."""
+    def operate(
+        self, act: Callable[[Office], Coroutine[Any, Any, Result]], *, settings: Mapping[str, str] | None = None
+    ) -> Result:
+        """Do what an operator does with commands, in this process. `settings`: of another deployment than this one."""
 
         async def do() -> Result:
-            async with office(load(self.settings)) as desk:
+            async with office(load(settings or self.settings)) as desk:
                 return await act(desk)
 
         return self.wait_for(do())
