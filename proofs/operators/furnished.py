@@ -55,7 +55,7 @@ def thing(name: str, path: str) -> str:
     """What a parameter is about: `account_id` is an account, and `name` below /providers a provider."""
     if name in ("name", "id", "number"):
         [*_, about] = ABOUT.findall(path.partition(f"{{{name}")[0] + "{") or [""]
-        return SINGULAR.get(about, about.removesuffix("s").replace("-", "_"))
+        return SINGULAR.get(str(about), str(about).removesuffix("s").replace("-", "_"))
     short = name.removesuffix("_id").removesuffix("_name")
     return {"customer": "account", "login": "account"}.get(short, short)
 

@@ -47,18 +47,24 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     # Strangers' pages are asked for without a session.
     signed_in: bool = True
+    headers: Mapping[str, str] = {}
 
 
 def p95_of_every_page(stack: ExitStack, settings: Mapping[str, str], crowd: Crowd, wait_for: Hand) -> dict[str, float]:
     """By path, in milliseconds; the console and its database are the crowd's own."""
-    url, customers = wait_for(_gathered(settings["TOLLKEEPER_DATABASE_URL"], crowd))
+    url, customers = wait_for(gathered(settings["TOLLKEEPER_DATABASE_URL"], crowd))
     say(f"pages of customers with {', '.join(f'{each.calls:,}' for each in customers)} calls this month")
     console = stack.enter_context(PlainConsole(dict(settings) | {"TOLLKEEPER_DATABASE_URL": url}))
-    measure = partial(_waits, console.port, settings["TOLLKEEPER_CONSOLE_URL"], times=crowd.times)
+    measure = partial(waits_of, console.port, settings["TOLLKEEPER_CONSOLE_URL"], times=crowd.times)
     waits: dict[str, list[float]] = {}
     for customer in customers:
         for name, asking in askings(customer).items():
-            waits.setdefault(name, []).extend(measure(customer, asking))
+            waits.setdefault(name, []).extend(measure(customer.session, asking))
+    return told_p95(waits)
+
+
+def told_p95(waits: Mapping[str, list[float]]) -> dict[str, float]:
+    """By name, each said."""
     found = {name: p95(each) for name, each in waits.items()}
     for name, each in waits.items():
         say(f"{name}: p50 {statistics.median(each):.1f} ms, p95 {found[name]:.1f} ms")
@@ -95,21 +101,22 @@ def _filters(customer: Measured) -> Iterator[tuple[str, str]]:
     yield "next page", f"after={customer.request_id}"
 
 
-async def _gathered(cluster_url: str, crowd: Crowd) -> tuple[str, list[Measured]]:
+async def gathered(cluster_url: str, crowd: Crowd) -> tuple[str, list[Measured]]:
     url = await fresh_database(cluster_url, "crowd")
     await asyncio.to_thread(migrated, url)
     return url, await gather(url, rows=crowd.rows, customers=crowd.customers)
 
 
-def _waits(port: int, origin: str, customer: Measured, asking: Asking, *, times: int) -> list[float]:
+def waits_of(port: int, origin: str, session: str, asking: Asking, *, times: int) -> list[float]:
+    """Milliseconds, warm."""
     wire = Wire(port, origin, "10.0.0.1")
     if asking.signed_in:
-        wire.cookies[SESSION_COOKIE] = customer.session
+        wire.cookies[SESSION_COOKIE] = session
     streamed = asking.path.endswith(STREAMED)
     waits = []
     for _ in range(WARM_UP + times):
         begun = time.perf_counter()
-        status = wire.first_byte(asking.path) if streamed else wire.get(asking.path).status
+        status = wire.first_byte(asking.path) if streamed else wire.get(asking.path, asking.headers).status
         waits.append((time.perf_counter() - begun) * 1000)
         assert status == asking.status, (asking.path, status)
     return waits[WARM_UP:]

@@ -8,35 +8,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.pool.latency import BUCKETS
 from tollkeeper.ports.providers.figures import AccountModelFigures, AttemptFigures, HourFigures
 from tollkeeper.storage.postgres.database import Database
 
 FIGURES = """
-with since as (select date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1) as at
-), hours as (
-    select * from provider_hour where hour >= (select at from since) and ($2 = '' or account = $2)
+with hours as (
+    select * from provider_hour where hour >= {since} and ($2 = '' or account = $2)
     union all
     select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
            sum(input_units), sum(output_units), sum(charged), sum(cost),
            first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
-    from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
+    from provider_attempts(greatest((select id from provider_horizon), uuid_floor({since})),
                            'ffffffff-ffff-ffff-ffff-ffffffffffff')
     where $2 = '' or account = $2
     group by hour, account, model_id
-), buckets as (
-    select {by}, bucket, sum(times) as times
-    from hours, unnest(first_byte) with ordinality counted (times, bucket) group by {by}, bucket
-), sums as (
-    select {by}, sum(attempts) as attempts, sum(failed) as failed, sum(delivered) as delivered,
-           sum(input_units) as input_units, sum(output_units) as output_units, sum(charged) as charged,
-           sum(cost) as cost
-    from hours group by {by}
 )
-select s.*, (select array_agg(times order by bucket) from buckets b where {same}) as first_byte
-from sums s order by {by}
+select {by}, sum(attempts) as attempts, sum(failed) as failed, sum(delivered) as delivered,
+       sum(input_units) as input_units, sum(output_units) as output_units, sum(charged) as charged, sum(cost) as cost,
+       array[{buckets}] as first_byte
+from hours group by {by} order by {by}
 """
-BY_HOUR = FIGURES.format(by="hour", same="b.hour = s.hour")
-BY_MODEL = FIGURES.format(by="account, model_id", same="b.account = s.account and b.model_id = s.model_id")
+# Bucket by bucket in one pass: to unnest the counts, and to gather them again, takes twenty times as long.
+BUCKET_SUMS = ", ".join(f"coalesce(sum(first_byte[{place}]), 0)" for place in range(1, BUCKETS + 1))
+# In so many words each time: of a subquery the planner does not know how few hours there are since.
+SINCE = "date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1)"
+BY_HOUR = FIGURES.format(by="hour", buckets=BUCKET_SUMS, since=SINCE)
+BY_MODEL = FIGURES.format(by="account, model_id", buckets=BUCKET_SUMS, since=SINCE)
 
 
 class SqlProviderFigures:
