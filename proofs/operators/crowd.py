@@ -6,6 +6,7 @@ import secrets
 import asyncpg
 import msgspec
 
+from proofs.operators.rooms import HAS_TABLE
 from proofs.rig.console.crowd import A_MODEL, MODELS, Measured
 from proofs.rig.database import connect
 from proofs.rig.proof import say
@@ -76,6 +77,28 @@ do $do$ begin
     end loop;
 end $do$
 """
+# Of rooms with tables of their own, where the schema has them. $1: customers.
+OF_ROOMS = {
+    "dispute": """
+insert into dispute (request_id, account_id, kind, note, charged)
+select request_id, account_id, 'too_much', 'It was less.', charged from usage order by request_id desc
+limit 1 + $1::int / 10
+""",
+    "factor_reset": """
+insert into factor_reset (account_id, what, reason, asked_by)
+select n, 'second_factor', 'a lost phone', 'operator:anna' from generate_series(1, $1::int / 10) n
+""",
+    "webhook": """
+insert into webhook (url, kinds, secret_sealed, created_by, disabled_at, disabled_because)
+select 'https://hooks.example/' || n, array['balance.low'], '', 'operator:anna', ledger_now(), 'a proof'
+from generate_series(1, 1 + $1::int / 1000) n
+""",
+}
+OF_ROOMS_IDS = {
+    "dispute": ("dispute", "select request_id from dispute order by id desc limit 1"),
+    "reset": ("factor_reset", "select max(id) from factor_reset"),
+    "webhook": ("webhook", "select max(id) from webhook"),
+}
 OPERATOR = """
 update login set role = 'operator', totp_sealed = 'none', totp_confirmed_at = ledger_now() - interval '90 days'
 where account_id = $1
@@ -127,20 +150,32 @@ async def _fill(connection: asyncpg.Connection, customers: int) -> None:
     }
     for statement in STATEMENTS.format(**figures).split("\n;\n"):
         await connection.execute(statement, *([customers] if "$1" in statement else []))
+    for table, statement in OF_ROOMS.items():
+        if await connection.fetchval(HAS_TABLE, table):
+            await connection.execute(statement, customers)
     hours = await connection.fetchval("select count(*) from provider_hour")
     say(f"{PROVIDERS} provider accounts with {hours:,} hours, {min(customers, ACTS_MOST):,} acts of staff")
 
 
 async def _ids(connection: asyncpg.Connection, looked_at: Measured) -> dict[str, str]:
     [newest] = await connection.fetch(NEWEST)
-    return {name: str(number) for name, number in newest.items()} | {
-        "account": str(looked_at.account_id),
-        "key": str(looked_at.account_id),
-        "lot": str(looked_at.account_id),
-        "request": looked_at.request_id,
-        "month": str(await connection.fetchval("select to_char(now(), 'YYYY-MM')")),
-        "group": "group-1",
-        "provider": "provider-1",
-        "model": A_MODEL,
-        "operator_key": "key-of-read",
+    of_rooms = {
+        name: str(await connection.fetchval(sql))
+        for name, (table, sql) in OF_ROOMS_IDS.items()
+        if await connection.fetchval(HAS_TABLE, table)
     }
+    return (
+        {name: str(number) for name, number in newest.items()}
+        | of_rooms
+        | {
+            "account": str(looked_at.account_id),
+            "key": str(looked_at.account_id),
+            "lot": str(looked_at.account_id),
+            "request": looked_at.request_id,
+            "month": str(await connection.fetchval("select to_char(now(), 'YYYY-MM')")),
+            "group": "group-1",
+            "provider": "provider-1",
+            "model": A_MODEL,
+            "operator_key": "key-of-read",
+        }
+    )

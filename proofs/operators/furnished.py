@@ -11,16 +11,25 @@ from datetime import UTC, datetime
 
 from proofs.operators.api import Api
 from proofs.operators.earnings import an_earner
+from proofs.operators.rooms import ONE_OF_EACH, one_of_each
 from proofs.rig.console.place import Place
 from proofs.rig.console.residents import a_resident
+from tollkeeper.console.pages import Page
 
 PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 ABOUT = re.compile(r"/([a-z-]+)/\{")
 # By one word each: `account_id` is an account, too.
 KNOWN = (
     *("account", "announcement", "key", "lot", "month", "group", "price", "batch", "top_up", "withdrawal", "reward"),
-    *("ban", "request", "provider", "model", "operator_key"),
+    *("ban", "request", "provider", "model", "operator_key", *ONE_OF_EACH),
 )
+# Of pages whose address names something after the question mark.
+QUERIES = {
+    "/staff/models/one": "model={model}",
+    "/staff/groups/one": "group={group}",
+    "/staff/prices/model": "model={model}",
+    "/staff/prices/change": "model={model}",
+}
 SINGULAR = {"customers": "account", "accounts": "account", "operator-keys": "operator_key", "providers": "provider"}
 A_BAN = "192.0.2.77"
 
@@ -31,10 +40,11 @@ def furnished(place: Place, key: str) -> dict[str, str]:
     announced = {"english": "Maintenance", "chinese": "维护", "ends_at": "2999-12-31T00:00:00Z"}
     account = str(resident.person.account_id)
     assert api.post("/bans", ip=A_BAN, hours=1, reason="a proof").status == 200
-    return {
+    request = resident.ids["request_id"]
+    return one_of_each(place, account, request) | {
         "account": account,
         "key": resident.ids["key_id"],
-        "request": resident.ids["request_id"],
+        "request": request,
         "top_up": resident.ids["top_up_id"],
         "announcement": str(api.post("/announcements", **announced).told["id"]),
         "lot": str(api.get(f"/accounts/{account}/lots").told["data"][0]["lot"]),
@@ -56,6 +66,8 @@ def thing(name: str, path: str) -> str:
     if name in ("name", "id", "number"):
         [*_, about] = ABOUT.findall(path.partition(f"{{{name}")[0] + "{") or [""]
         return SINGULAR.get(str(about), str(about).removesuffix("s").replace("-", "_"))
+    if name == "request_id" and "/disputes/" in path:
+        return "dispute"
     short = name.removesuffix("_id").removesuffix("_name")
     return {"customer": "account", "login": "account"}.get(short, short)
 
@@ -63,6 +75,12 @@ def thing(name: str, path: str) -> str:
 def filled(path: str, ids: Mapping[str, str]) -> str:
     """The address of a page or an act. Raise KeyError for a parameter that is not known here."""
     return PARAMETER.sub(lambda found: ids[thing(found[1], path)], path)
+
+
+def shown_at(page: Page, ids: Mapping[str, str]) -> str:
+    """The address of a page with something on it."""
+    asked = QUERIES.get(page.path, "") if page.method == "GET" else ""
+    return filled(page.path, ids) + (f"?{asked.format(**ids)}" if asked else "")
 
 
 def parameters_of(path: str) -> list[str]:

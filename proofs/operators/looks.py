@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from proofs.operators.furnished import filled
+from proofs.operators.furnished import shown_at
 from proofs.operators.staff import staff_member
 from proofs.rig.console.axe import QUICKLY, Looked, look, look_here
 from proofs.rig.console.place import Place
@@ -26,7 +26,7 @@ def shown_to_staff() -> list[Page]:
 def look_at_every_staff_page(browser: Browser, place: Place, ids: Mapping[str, str], pictures: Path | None) -> Looked:
     looked = Looked()
     operator = staff_member(browser, place, Role.OPERATOR, reduced_motion="reduce")
-    for path in (*(filled(page.path, ids) for page in shown_to_staff()), *MORE):
+    for path in (*(shown_at(page, ids) for page in shown_to_staff()), *MORE):
         looked.pages += 1
         look(operator, place.url + path, looked, pictures)
     support = staff_member(browser, place, Role.SUPPORT, reduced_motion="reduce")

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from proofs.operators.api import Api
-from proofs.operators.furnished import filled, parameters_of
+from proofs.operators.furnished import filled, parameters_of, shown_at
 from proofs.operators.sessions import VisitorKind, session
 from proofs.rig.checks import Check
 from proofs.rig.console.place import Place
@@ -76,7 +76,7 @@ def pages_checked(place: Place, ids: Mapping[str, str]) -> Iterator[Check]:
         if token:
             wire.cookies[SESSION_COOKIE] = token
         for page in (*PAGES, *STAFF):
-            path = filled(page.path, ids) if page in STAFF else address(page, resident.ids)
+            path = shown_at(page, ids) if page in STAFF else address(page, resident.ids)
             reply = _visited(wire, seals, page, path, allowed=expected(page, kind) is Verdict.LET_IN)
             yield _page_check(wire, page, kind, reply)
             wire.cookies = {SESSION_COOKIE: token} if token else {}

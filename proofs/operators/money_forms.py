@@ -9,7 +9,17 @@ from tollkeeper.app.console import site_of
 from tollkeeper.console.seals import Seals
 from tollkeeper.settings import load
 
-FORMS: Mapping[str, str] = {}
+FORMS: Mapping[str, str] = {
+    "/staff/codes/new": "make_codes",
+    "/staff/customers/{account:int}/credit": "credit_account",
+    "/staff/customers/{account:int}/lots/{lot:int}/extend": "extend_lot",
+    "/staff/customers/{account:int}/lots/{lot:int}/revoke": "revoke_lot",
+    "/staff/disputes/{request_id}/credit": "credit_disputed_call",
+    "/staff/top-ups/{top_up:int}/refund": "revoke_top_up",
+    "/staff/withdrawals/{withdrawal:int}/approve": "approve_cash",
+    "/staff/withdrawals/{withdrawal:int}/pay": "pay_cash",
+    "/staff/withdrawals/{withdrawal:int}/refuse": "refuse_cash",
+}
 
 
 class FormSender:

@@ -21,9 +21,11 @@ from proofs.operators.api import Api, ApiReply, operator_key
 from proofs.operators.earnings import an_earner
 from proofs.operators.furnished import filled
 from proofs.operators.money_forms import FORMS, FormSender
+from proofs.operators.rooms import one_of_each
 from proofs.operators.sessions import VisitorKind, session
 from proofs.rig.checks import Check
 from proofs.rig.console.place import Place, PlainConsole
+from proofs.rig.console.residents import a_resident
 from proofs.rig.patience import patience
 from tollkeeper.console.pages import Page
 from tollkeeper.console.staff.table import STAFF
@@ -33,6 +35,7 @@ from tollkeeper.office.table import ACTS
 
 AT_ONCE = 50
 ASKED_AGAIN_SECONDS = 60.0
+AGAIN_SECONDS = 0.1
 BUSY = (409, 429)
 # What a process of the console must not have for itself: two of them share the requests.
 PROCESSES = {"TOLLKEEPER_CONSOLE_WORKERS": "2"}
@@ -68,21 +71,28 @@ FIELDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def approved(place: Place, ids: Ids) -> None:
+def approved(place: Place, ids: Ids) -> Ids:
     """By somebody else."""
     api = Api(place.console.port, operator_key(place, f"second-{uuid4().hex[:8]}", Scope.MONEY))
     assert api.post(f"/withdrawals/{ids['withdrawal']}/approve", "first", **REASON).status == 200
+    return ids
+
+
+def disputed(place: Place, ids: Ids) -> Ids:
+    """A call of somebody's, whose charge they hold to be wrong."""
+    owner = a_resident(place, "Dora")
+    return {**ids, **one_of_each(place, str(owner.person.account_id), owner.ids["request_id"])}
 
 
 # What has to be done before, by act.
-BEFORE: Mapping[str, Callable[[Place, Ids], None]] = {"pay_cash": approved}
+BEFORE: Mapping[str, Callable[[Place, Ids], Ids]] = {"pay_cash": approved, "credit_disputed_call": disputed}
 
 
 def subject(place: Place, act: Act[Any, Any]) -> Subject:
     """Somebody new, for whom it can be done."""
-    ids = {name: str(number) for name, number in an_earner(place).items()}
+    ids: Ids = {name: str(number) for name, number in an_earner(place).items()}
     if act.name in BEFORE:
-        BEFORE[act.name](place, ids)
+        ids = BEFORE[act.name](place, ids)
     return Subject(ids, {**REASON, **FIELDS.get(act.name, {})})
 
 
@@ -141,6 +151,7 @@ def _answered(api: Api, act: Act[Any, Any], about: Subject, once: str) -> ApiRep
         reply = api.send(act.method, filled(act.path, about.ids), dict(about.fields), once=once)
         if reply.status not in BUSY or time.monotonic() > until:
             return reply
+        time.sleep(AGAIN_SECONDS)
 
 
 def _form_moves(place: Place, sender: FormSender, page: Page, act_name: str, by_one: list[int]) -> str:

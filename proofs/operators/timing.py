@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from proofs.operators.api import Api, key_of_every_scope
 from proofs.operators.crowd import Employed, employ
-from proofs.operators.furnished import filled
+from proofs.operators.furnished import filled, shown_at
 from proofs.rig.console.crowd import Measured
 from proofs.rig.console.place import Place, PlainConsole
 from proofs.rig.console.timing import Asking, Crowd, gathered, told_p95, waits_of
@@ -78,7 +78,7 @@ def askings(api: Api, key: str, employed: Employed, busiest: Measured) -> Iterat
     """Every page of staff, and every act that reads."""
     for page in STAFF:
         if page.method == "GET":
-            yield page.path, Asking(path=filled(page.path, employed.ids))
+            yield page.path, Asking(path=shown_at(page, employed.ids))
     headers = {"Authorization": f"Bearer {key}"}
     for act in ACTS:
         if act.method != "GET" or act.name in WHOLE or act.scope is not Scope.READ:
