@@ -15,9 +15,6 @@ from proofs.rig.proof import say
 from tools.node import clean_environment
 
 ROWS = 22
-# Those about pages: `make prove-console` tries them in a browser, with the console that they are about. Of row 22, the
-# pages of operators are tried when there are some.
-OPEN = frozenset({12, 13, 14})
 FOLDER = "tests/attacks"
 # Of attacks that are in no row.
 BESIDE = 0
@@ -35,7 +32,7 @@ class Rows(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> list[int]:
-        return sorted(set(range(1, ROWS + 1)) - self.passed - OPEN)
+        return sorted(set(range(1, ROWS + 1)) - self.passed)
 
 
 def run_rows(fuzzed_bodies: int) -> Rows:

@@ -42,7 +42,7 @@ def say_to(
     try:
         where = path if path.startswith("/") else f"{PREFIX}/{path}"
         connection.putrequest(method, where, skip_host=any(name == "Host" for name, _ in headers))
-        sent = b"" if body is None else msgspec.json.encode(body)
+        sent = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
         for name, value in (*headers, ("Content-Length", str(len(sent)))):
             connection.putheader(name, value)
         connection.endheaders(sent)
