@@ -107,7 +107,8 @@ fuzz:  ## Search for inputs that break or slow our readers: `make fuzz SECONDS=6
 	$(BIN)/python -m tools.fuzz $(TARGET) --seconds $(SECONDS)
 
 prove-%:  ## One proof, for example `make prove-house SIZE=full`; `make prove-speed BEFORE=main` compares with a commit
-	$(BIN)/python -m proofs.$* --size $(SIZE) $(if $(BEFORE),--before '$(BEFORE)') $(if $(PICTURES),--pictures '$(PICTURES)')
+	$(BIN)/python -m proofs.$* --size $(SIZE) $(if $(BEFORE),--before '$(BEFORE)') $(if $(PICTURES),--pictures '$(PICTURES)') \
+		$(if $(ONLY),--only '$(ONLY)')
 
 proofs:  ## Every proof, in small size (`AT_A_TIME=2`: in about two thirds of the time, on two cores)
 	$(BIN)/python -m proofs --size $(SIZE) --at-once $(AT_A_TIME)

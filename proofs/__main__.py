@@ -21,7 +21,7 @@ from tools.services.process import stop_in_order_when_terminated
 # Faults come and windows of limits end by the clock; fuzzers have two processes; speed is compared.
 ALONE = ("faults", "fuzz", "limits", "speed")
 # First, so that none of them is left to run by itself at the end.
-LONGEST = ("attacks", "run", "console")
+LONGEST = ("attacks", "run", "console", "operators")
 
 
 class Runs:
