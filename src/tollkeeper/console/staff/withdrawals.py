@@ -82,11 +82,7 @@ DECISIONS = (
         button="It is paid",
         back=BACK,
         done="withdrawal-paid",
-        fields=(
-            DeedField(
-                name="reason", label="The transfer's own number", hint="The customer sees it beside the payment."
-            ),
-        ),
+        fields=(DeedField(name="reason", label="The transfer's own number", hint="The customer reads it, too."),),
     ),
     Deed(
         path=f"{ONE}/refuse",
