@@ -1,5 +1,6 @@
 """Staff's pages of customers: found, looked at as a whole, and helped, each act on record with who and why."""
 
+from urllib.parse import quote
 from uuid import uuid4
 
 import asyncpg
@@ -48,8 +49,8 @@ async def test_whoever_is_meant_is_found_at_once(
         person.account_id,
         key_holder.key_id,
     )
-    for text in (str(person.account_id), f"%23{person.account_id}", person.email, person.email.upper(), hint, call):
-        assert (await operator.get(f"/staff/find?q={text}")).goes_to == here, text
+    for text in (str(person.account_id), f"#{person.account_id}", person.email, person.email.upper(), hint, call):
+        assert (await operator.get(f"/staff/find?q={quote(str(text))}")).goes_to == here, text
     assert (await operator.get(f"/staff/find?q={person.email[:6]}")).goes_to == here
     await people.a_person()
     assert (await operator.get("/staff/find?q=person")).goes_to == "/staff/customers?search=person"
@@ -99,8 +100,7 @@ async def test_a_credit_has_a_reason_and_comes_once(
     assert actor.startswith("account:")
     for wrong in ({"usd": "5", "reason": " "}, {"usd": "x", "reason": "y"}, {"reason": "y"}):
         answer = await do(operator, path, **wrong)
-        assert answer.status == 422
-        assert "Nothing was" in answer.text
+        assert (answer.status, "alert-danger" in answer.text) == (422, True)
     assert await town_owner.fetchval(lots, person.account_id) == 1
 
 
@@ -156,7 +156,8 @@ async def test_a_lot_is_extended_and_taken_back(
     here = f"/staff/customers/{person.account_id}"
     lot = await town_owner.fetchval("select id from lot where account_id = $1", person.account_id)
     assert (await do(operator, f"{here}/lots/{lot}/extend", until="2031-01-01", reason="a promise")).status == 303
-    assert f"{await town_owner.fetchval('select expires_at from lot where id = $1', lot):%Y-%m-%d}" == "2031-01-01"
+    until = await town_owner.fetchval("select expires_at from lot where id = $1", lot)
+    assert until.isoformat() == "2031-01-01T00:00:00+00:00"
     early = await do(operator, f"{here}/lots/{lot}/extend", until="not a day", reason="a promise")
     assert early.status == 422
     assert (await do(operator, f"{here}/lots/{lot}/revoke", reason="by mistake")).status == 303
