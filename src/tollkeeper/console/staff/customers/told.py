@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from tollkeeper.console import figures
+from tollkeeper.core.partner.plan import usd_of_micros
 from tollkeeper.office.accounts import TimelineRow
 
 HAPPENED: Mapping[str, str] = {
@@ -59,7 +61,10 @@ HAPPENED: Mapping[str, str] = {
     "withdrawal.refuse": "Withdrawal refused",
 }
 # Told by the amount beside it, or by the subject.
-LEFT_OUT = frozenset({"amount", "account", "revoked", "taken_back", "source", "source_id", "agent"})
+LEFT_OUT = frozenset(
+    {"amount", "account", "account_id", "agent", "by", "code", "reading", "reason", "revoked", "session"}
+    | {"source", "source_id", "taken_back", "usd_micros", "why"}
+)
 # The subject's pages, where it has any.
 PLACES: Mapping[str, str] = {"top_up": "/staff/top-ups/{}", "withdrawal": "/staff/withdrawals/{}"}
 SECONDS = 19
@@ -71,13 +76,14 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     subject: str
     href: str
-    amount: int | None
+    amount: str
     reason: str
     details: list[tuple[str, str]]
 
 
 def happened(row: TimelineRow) -> Happened:
-    kind, _, number = row.subject.partition(":")
+    subject = f"top_up:{row.detail['top_up']}" if row.what == "code.redeem" and "top_up" in row.detail else row.subject
+    kind, _, number = subject.partition(":")
     is_about = kind != "account"
     return Happened(
         at=row.at,
@@ -85,14 +91,22 @@ def happened(row: TimelineRow) -> Happened:
         by=row.by,
         subject=f"{kind.replace('_', '-')} {number}" if is_about else "",
         href=PLACES[kind].format(number) if kind in PLACES else "",
-        amount=None if row.amount is None else row.amount.micro_quota,
+        amount=_amount(row),
         reason=str(row.detail.get("reason") or row.detail.get("why") or ""),
         details=[(name.replace("_", " "), _text(value)) for name, value in row.detail.items() if _is_told(name, value)],
     )
 
 
+def _amount(row: TimelineRow) -> str:
+    """Quota that came or went, or cash; empty where nothing moved."""
+    if row.amount is not None:
+        return figures.usd(row.amount.micro_quota)
+    micros = row.detail.get("usd_micros")
+    return f"${usd_of_micros(micros)}" if isinstance(micros, int) else ""
+
+
 def _is_told(name: str, value: Any) -> bool:
-    return name not in LEFT_OUT and name not in ("reason", "why") and value not in (None, "", [], {})
+    return name not in LEFT_OUT and value not in (None, "", [], {})
 
 
 def _text(value: Any) -> str:
