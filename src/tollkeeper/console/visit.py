@@ -29,7 +29,7 @@ from tollkeeper.core.catalog.price_book import PriceBook
 from tollkeeper.core.client_ip import client_ip
 from tollkeeper.core.people.logins import LIFETIMES, Actor, LoginRefusal, Role, SessionRecord, TooManyAttempts
 from tollkeeper.ports.customers.wallet import Wallet
-from tollkeeper.ports.readings import Reading
+from tollkeeper.ports.readings import ReadAs
 
 THEMES = ("auto", "light", "dark")
 
@@ -61,7 +61,7 @@ class Visit:
         self.found: SessionRecord | None = None
         # Who is signed in, whoever they read as: their name stands on the record.
         self.signed_in: SessionRecord | None = None
-        self.reading: Reading | None = None
+        self.reading: ReadAs | None = None
         self.wallet: Wallet | None = None
         self.form = Form()
         self.language = choose_language(

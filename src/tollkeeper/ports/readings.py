@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class ReadAs(msgspec.Struct, frozen=True, kw_only=True):
     """As whom a session of staff reads the console, and until when at the latest."""
 
     reading_id: int
@@ -22,15 +22,15 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     is_over: bool
 
 
-class Readings(Protocol):
+class ReadAsDesk(Protocol):
     async def begin(self, session_id: int, account_id: int, reason: str, *, actor: str) -> datetime:
         """Read as this account from now on, instead of another; until when. Raise NotOnFile."""
         ...
 
-    async def of(self, session_id: int) -> Reading | None:
+    async def of(self, session_id: int) -> ReadAs | None:
         """The one that was begun and not ended, also where its time is up."""
         ...
 
-    async def end(self, reading: Reading, how: str, *, actor: str) -> bool:
+    async def end(self, reading: ReadAs, how: str, *, actor: str) -> bool:
         """Whether it was not ended before. `how`: stands on the record."""
         ...

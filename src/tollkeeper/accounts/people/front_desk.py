@@ -11,7 +11,7 @@ from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.email_changes import EmailChanges
 from tollkeeper.ports.passkeys import Passkeys
 from tollkeeper.ports.people import Lockouts, LoginRecord, Logins, PasswordHashes, SecondFactors, Sessions, SignUps
-from tollkeeper.ports.readings import Readings
+from tollkeeper.ports.readings import ReadAsDesk
 
 
 class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
     logins: Logins
     email_changes: EmailChanges
     sessions: Sessions
-    readings: Readings
+    readings: ReadAsDesk
     second_factors: SecondFactors
     passkeys: Passkeys
     # Challenges that passkeys answered: each counts once.

@@ -17,7 +17,7 @@ from tollkeeper.accounts.people.staff import require_role
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.people.logins import Actor, Role, SessionRecord
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.readings import Reading
+from tollkeeper.ports.readings import ReadAs
 
 
 class NotReadAs(ValueError):
@@ -41,7 +41,7 @@ async def begin_reading(desk: FrontDesk, session: SessionRecord, account_id: int
     return await desk.readings.begin(session.session_id, account_id, reason, actor=owner(session.account_id))
 
 
-async def reading_of(desk: FrontDesk, session: SessionRecord) -> Reading | None:
+async def reading_of(desk: FrontDesk, session: SessionRecord) -> ReadAs | None:
     """As whom a session reads now. One that is over is noted as ended."""
     if not session.role.is_staff:
         return None
@@ -55,11 +55,11 @@ async def reading_of(desk: FrontDesk, session: SessionRecord) -> Reading | None:
     return found
 
 
-async def end_reading(desk: FrontDesk, session: SessionRecord, reading: Reading, how: str) -> None:
+async def end_reading(desk: FrontDesk, session: SessionRecord, reading: ReadAs, how: str) -> None:
     await desk.readings.end(reading, how, actor=owner(session.account_id))
 
 
-def as_customer(session: SessionRecord, reading: Reading) -> SessionRecord:
+def as_customer(session: SessionRecord, reading: ReadAs) -> SessionRecord:
     """What pages of customers are shown instead of the session of whoever reads."""
     return msgspec.structs.replace(
         session,

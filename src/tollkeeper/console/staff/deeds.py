@@ -33,7 +33,7 @@ class DeedField(msgspec.Struct, frozen=True, kw_only=True):
 REASON = DeedField(name="reason", label="Reason", hint="It stays on the record, with your name.")
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
+class DeedSubject(msgspec.Struct, frozen=True, kw_only=True):
     """What a deed is about: as it is called, and what there is to know of it. `choices`: what a field can be."""
 
     name: str
@@ -43,10 +43,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     hindrance: str = ""
 
 
-LookAt: TypeAlias = Callable[[Visit], Awaitable[Subject]]
+LookAt: TypeAlias = Callable[[Visit], Awaitable[DeedSubject]]
 
 
-class Deed(msgspec.Struct, frozen=True, kw_only=True):
+class StaffDeed(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     act: Act[Any, Any]
     look: LookAt
@@ -62,7 +62,7 @@ class Deed(msgspec.Struct, frozen=True, kw_only=True):
     is_grave: bool = False
 
 
-def pages_of(deeds: Sequence[Deed]) -> tuple[Page, ...]:
+def pages_of(deeds: Sequence[StaffDeed]) -> tuple[Page, ...]:
     """A page that asks, and one that does, of each."""
     found: list[Page] = []
     for deed in deeds:
@@ -72,14 +72,14 @@ def pages_of(deeds: Sequence[Deed]) -> tuple[Page, ...]:
     return tuple(found)
 
 
-def _asking(deed: Deed) -> Handler:
+def _asking(deed: StaffDeed) -> Handler:
     async def ask(visit: Visit) -> Response:
         return _page(visit, deed, await deed.look(visit))
 
     return ask
 
 
-def _doing(deed: Deed) -> Handler:
+def _doing(deed: StaffDeed) -> Handler:
     async def do(visit: Visit) -> Response:
         subject = await deed.look(visit)
         if await acted(visit, deed.act, **_given(visit, deed)) is None:
@@ -89,7 +89,7 @@ def _doing(deed: Deed) -> Handler:
     return do
 
 
-def _given(visit: Visit, deed: Deed) -> dict[str, Any]:
+def _given(visit: Visit, deed: StaffDeed) -> dict[str, Any]:
     """What the address says, and days as moments."""
     wanted = {field.name for field in msgspec.structs.fields(deed.act.wish)}
     given = {name: value for name, value in visit.request.path_params.items() if name in wanted}
@@ -99,9 +99,9 @@ def _given(visit: Visit, deed: Deed) -> dict[str, Any]:
     return given
 
 
-def _back(visit: Visit, deed: Deed) -> str:
+def _back(visit: Visit, deed: StaffDeed) -> str:
     return deed.back.format(**visit.request.path_params)
 
 
-def _page(visit: Visit, deed: Deed, subject: Subject) -> Response:
+def _page(visit: Visit, deed: StaffDeed, subject: DeedSubject) -> Response:
     return visit.page("deed.html", deed=deed, subject=subject, back=_back(visit, deed))

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from tollkeeper.console import figures
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, Deed, DeedField, Subject, pages_of
+from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
 from tollkeeper.office.lists import Listed
@@ -29,7 +29,7 @@ async def show_one(visit: Visit) -> Response:
     )
 
 
-async def look_at_top_up(visit: Visit) -> Subject:
+async def look_at_top_up(visit: Visit) -> DeedSubject:
     found = await _top_up(visit)
     facts = (
         ("Account", found.account),
@@ -39,7 +39,7 @@ async def look_at_top_up(visit: Visit) -> Subject:
         ("Redeemed", f"{found.at:%Y-%m-%d %H:%M} UTC"),
     )
     hindrance = f"It was refunded before, by {found.revoked_by}." if found.revoked_at else ""
-    return Subject(name=f"Top-up {found.id}", facts=facts, hindrance=hindrance)
+    return DeedSubject(name=f"Top-up {found.id}", facts=facts, hindrance=hindrance)
 
 
 async def _top_up(visit: Visit) -> TopUpView:
@@ -47,7 +47,7 @@ async def _top_up(visit: Visit) -> TopUpView:
     return await show_top_up(visit.desks.office, wish, visit.by)
 
 
-REFUND = Deed(
+REFUND = StaffDeed(
     path="/staff/top-ups/{top_up:int}/refund",
     act=revoke_top_up,
     look=look_at_top_up,

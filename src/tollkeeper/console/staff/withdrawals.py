@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, Deed, DeedField, Subject, pages_of
+from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
 from tollkeeper.office.lists import Listed
@@ -43,7 +43,7 @@ async def show_one(visit: Visit) -> Response:
     )
 
 
-async def look_at_withdrawal(visit: Visit) -> Subject:
+async def look_at_withdrawal(visit: Visit) -> DeedSubject:
     found = await _withdrawal(visit)
     facts = (
         ("Account", found.account),
@@ -53,7 +53,7 @@ async def look_at_withdrawal(visit: Visit) -> Subject:
         ("Approved by", found.approved_by),
     )
     hindrance = f"It is {found.state.value} already, by {found.decided_by}." if found.decided_at else ""
-    return Subject(name=f"Withdrawal {found.id}", facts=facts, hindrance=hindrance)
+    return DeedSubject(name=f"Withdrawal {found.id}", facts=facts, hindrance=hindrance)
 
 
 async def _withdrawal(visit: Visit) -> WithdrawalView:
@@ -62,7 +62,7 @@ async def _withdrawal(visit: Visit) -> WithdrawalView:
 
 
 DECISIONS = (
-    Deed(
+    StaffDeed(
         path=f"{ONE}/approve",
         act=approve_cash,
         look=look_at_withdrawal,
@@ -73,7 +73,7 @@ DECISIONS = (
         done="withdrawal-approved",
         fields=(REASON,),
     ),
-    Deed(
+    StaffDeed(
         path=f"{ONE}/pay",
         act=pay_cash,
         look=look_at_withdrawal,
@@ -84,7 +84,7 @@ DECISIONS = (
         done="withdrawal-paid",
         fields=(DeedField(name="reason", label="The transfer's own number", hint="The customer reads it, too."),),
     ),
-    Deed(
+    StaffDeed(
         path=f"{ONE}/refuse",
         act=refuse_cash,
         look=look_at_withdrawal,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.readings import Reading
+from tollkeeper.ports.readings import ReadAs
 from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.database import Database
 
@@ -28,8 +28,8 @@ returning id, until
 END = "update read_as set ended_at = ledger_now() where id = $1 and ended_at is null returning id"
 
 
-class SqlReadings:
-    """The `Readings` port."""
+class SqlReadAsDesk:
+    """The `ReadAsDesk` port."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -39,7 +39,7 @@ class SqlReadings:
             await connection.execute(LOCK, session_id)
             row = await connection.fetchrow(OPEN, session_id)
             if row is not None:
-                await _end(connection, Reading(**row), "another was begun", actor=actor)
+                await _end(connection, ReadAs(**row), "another was begun", actor=actor)
             begun = await connection.fetchrow(BEGIN, session_id, account_id, reason, LASTS)
             if begun is None:
                 raise NotOnFile(f"There is no account {account_id}.")
@@ -48,16 +48,16 @@ class SqlReadings:
             await audit(connection, actor, "account.read_as", f"account:{account_id}", detail)
         return until
 
-    async def of(self, session_id: int) -> Reading | None:
+    async def of(self, session_id: int) -> ReadAs | None:
         row = await self._database.row(OPEN, session_id)
-        return None if row is None else Reading(**row)
+        return None if row is None else ReadAs(**row)
 
-    async def end(self, reading: Reading, how: str, *, actor: str) -> bool:
+    async def end(self, reading: ReadAs, how: str, *, actor: str) -> bool:
         async with self._database.transaction() as connection:
             return await _end(connection, reading, how, actor=actor)
 
 
-async def _end(connection: asyncpg.Connection, reading: Reading, how: str, *, actor: str) -> bool:
+async def _end(connection: asyncpg.Connection, reading: ReadAs, how: str, *, actor: str) -> bool:
     ended = await connection.fetchval(END, reading.reading_id) is not None
     if ended:
         detail = {"reading": reading.reading_id, "how": how}

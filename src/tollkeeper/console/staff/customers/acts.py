@@ -1,7 +1,7 @@
 """What staff do for a customer, or about one: rows of which the pages are made."""
 
 from tollkeeper.console.staff.customers.subjects import look_at_account, look_at_key, look_at_lot, look_to_move
-from tollkeeper.console.staff.deeds import REASON, Deed, DeedField
+from tollkeeper.console.staff.deeds import REASON, DeedField, StaffDeed
 from tollkeeper.office.abuse import lift_restriction
 from tollkeeper.office.accounts import credit_account, disable_account, enable_account, set_group
 from tollkeeper.office.customer_keys import pause_customer_key, resume_customer_key, revoke_customer_key
@@ -15,7 +15,7 @@ LOT = f"{ACCOUNT}/lots/{{lot:int}}"
 BACK = "/staff/customers/{account}"
 
 ACCOUNT_DEEDS = (
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/credit",
         act=credit_account,
         look=look_at_account,
@@ -30,7 +30,7 @@ ACCOUNT_DEEDS = (
             REASON,
         ),
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/group",
         act=set_group,
         look=look_to_move,
@@ -40,7 +40,7 @@ ACCOUNT_DEEDS = (
         back=BACK,
         fields=(DeedField(name="group", label="Group"), REASON),
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/restrict",
         act=restrict_account,
         look=look_at_account,
@@ -51,7 +51,7 @@ ACCOUNT_DEEDS = (
         fields=(DeedField(name="hours", label="For how many hours", kind="number", value="24"), REASON),
         is_grave=True,
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/lift-restriction",
         act=lift_restriction,
         look=look_at_account,
@@ -61,7 +61,7 @@ ACCOUNT_DEEDS = (
         back=BACK,
         fields=(REASON,),
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/end-sessions",
         act=end_login_sessions,
         look=look_at_account,
@@ -70,7 +70,7 @@ ACCOUNT_DEEDS = (
         button="End their sessions",
         back=BACK,
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/unlock",
         act=unlock_login,
         look=look_at_account,
@@ -79,7 +79,7 @@ ACCOUNT_DEEDS = (
         button="Unlock it",
         back=BACK,
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/reset-password",
         act=send_login_reset,
         look=look_at_account,
@@ -88,7 +88,7 @@ ACCOUNT_DEEDS = (
         button="Send it",
         back=BACK,
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/disable",
         act=disable_account,
         look=look_at_account,
@@ -99,7 +99,7 @@ ACCOUNT_DEEDS = (
         fields=(REASON,),
         is_grave=True,
     ),
-    Deed(
+    StaffDeed(
         path=f"{ACCOUNT}/enable",
         act=enable_account,
         look=look_at_account,
@@ -109,7 +109,7 @@ ACCOUNT_DEEDS = (
         back=BACK,
         fields=(REASON,),
     ),
-    Deed(
+    StaffDeed(
         path=f"{KEY}/pause",
         act=pause_customer_key,
         look=look_at_key,
@@ -118,7 +118,7 @@ ACCOUNT_DEEDS = (
         button="Pause it",
         back=BACK,
     ),
-    Deed(
+    StaffDeed(
         path=f"{KEY}/resume",
         act=resume_customer_key,
         look=look_at_key,
@@ -127,7 +127,7 @@ ACCOUNT_DEEDS = (
         button="Resume it",
         back=BACK,
     ),
-    Deed(
+    StaffDeed(
         path=f"{KEY}/revoke",
         act=revoke_customer_key,
         look=look_at_key,
@@ -137,7 +137,7 @@ ACCOUNT_DEEDS = (
         back=BACK,
         is_grave=True,
     ),
-    Deed(
+    StaffDeed(
         path=f"{LOT}/extend",
         act=extend_lot,
         look=look_at_lot,
@@ -147,7 +147,7 @@ ACCOUNT_DEEDS = (
         back=BACK,
         fields=(DeedField(name="until", label="Expires at the beginning of (UTC)", kind="date"), REASON),
     ),
-    Deed(
+    StaffDeed(
         path=f"{LOT}/revoke",
         act=revoke_lot,
         look=look_at_lot,

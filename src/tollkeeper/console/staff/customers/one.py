@@ -11,7 +11,7 @@ from tollkeeper.console import charts, figures
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.customers.acts import ACCOUNT_DEEDS
 from tollkeeper.console.staff.customers.told import happened
-from tollkeeper.console.staff.deeds import Deed
+from tollkeeper.console.staff.deeds import StaffDeed
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
 from tollkeeper.office.accounts import AccountView, TimelineRow, TimelineWish, show_account, show_timeline
@@ -61,7 +61,7 @@ async def _timeline(visit: Visit, number: int) -> Listed[TimelineRow]:
         return Listed[TimelineRow]([])
 
 
-def _deeds(visit: Visit, account: AccountView) -> Sequence[tuple[str, Deed]]:
+def _deeds(visit: Visit, account: AccountView) -> Sequence[tuple[str, StaffDeed]]:
     """What whoever looks may do with this account as it is now, with where."""
     is_open = account.state is CustomerState.OPEN
     pointless = {

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from tollkeeper.console import figures
-from tollkeeper.console.staff.deeds import Subject
+from tollkeeper.console.staff.deeds import DeedSubject
 from tollkeeper.console.visit import Visit
 from tollkeeper.office.accounts import AccountView, show_account
 from tollkeeper.office.customer_keys import KeysWish, list_keys
@@ -14,33 +14,33 @@ from tollkeeper.office.wishes import AccountWish
 from tollkeeper.ports import NotOnFile
 
 
-async def look_at_account(visit: Visit) -> Subject:
+async def look_at_account(visit: Visit) -> DeedSubject:
     account = await _account(visit)
     facts = (
         ("E-mail", account.email),
         ("Group", account.group),
         ("Balance", figures.usd(account.balance.micro_quota)),
     )
-    return Subject(name=_name(account), facts=facts)
+    return DeedSubject(name=_name(account), facts=facts)
 
 
-async def look_to_move(visit: Visit) -> Subject:
+async def look_to_move(visit: Visit) -> DeedSubject:
     subject = await look_at_account(visit)
     groups = await list_groups(visit.desks.office, Paging(limit=ROWS_MOST), visit.by)
     return replace(subject, choices={"group": [group.name for group in groups.data]})
 
 
-async def look_at_key(visit: Visit) -> Subject:
+async def look_at_key(visit: Visit) -> DeedSubject:
     account, number = await _account(visit), visit.request.path_params["key"]
     keys = await list_keys(visit.desks.office, KeysWish(account=account.account, limit=ROWS_MOST), visit.by)
     key = next((each for each in keys.data if each.key == number), None)
     if key is None:
         raise NotOnFile(f"Account {account.account} has no key {number}.")
     facts = (("Key", key.name), ("Looks like", key.hint), ("Used", figures.usd(key.used.micro_quota, used=True)))
-    return Subject(name=_name(account), facts=facts)
+    return DeedSubject(name=_name(account), facts=facts)
 
 
-async def look_at_lot(visit: Visit) -> Subject:
+async def look_at_lot(visit: Visit) -> DeedSubject:
     account, number = await _account(visit), visit.request.path_params["lot"]
     lots = await list_lots(visit.desks.office, LotsWish(account=account.account, limit=ROWS_MOST), visit.by)
     lot = next((each for each in lots.data if each.lot == number), None)
@@ -52,7 +52,7 @@ async def look_at_lot(visit: Visit) -> Subject:
         ("Left", f"{left} of {whole}"),
         ("Expires", f"{lot.expires_at:%Y-%m-%d %H:%M} UTC"),
     )
-    return Subject(name=_name(account), facts=facts)
+    return DeedSubject(name=_name(account), facts=facts)
 
 
 async def _account(visit: Visit) -> AccountView:
