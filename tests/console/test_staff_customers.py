@@ -52,6 +52,9 @@ async def test_whoever_is_meant_is_found_at_once(
     for text in (str(person.account_id), f"#{person.account_id}", person.email, person.email.upper(), hint, call):
         assert (await operator.get(f"/staff/find?q={quote(str(text))}")).goes_to == here, text
     assert (await operator.get(f"/staff/find?q={person.email[:6]}")).goes_to == here
+    assert (await operator.get(f"/staff/find?q={key_holder.key}")).goes_to == here
+    strange = "sk-" + key_holder.key[3:][::-1]
+    assert strange not in (await operator.get(f"/staff/find?q={strange}")).goes_to
     await people.a_person()
     assert (await operator.get("/staff/find?q=person")).goes_to == "/staff/customers?search=person"
     assert "A person" in (await operator.follow()).text

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.visit import Visit
+from tollkeeper.core.keys import has_key_form, hint
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.accounts import AccountRow, AccountsWish, list_accounts, show_account
 from tollkeeper.office.lists import Listed
@@ -24,6 +25,8 @@ _NUMBER = re.compile(r"#?([0-9]{1,18})")
 async def find(visit: Visit) -> Response:
     """Go straight to whoever is meant; to the list, where several may be or nobody is."""
     text = visit.query.get("q", "").strip()[:SEARCH_CHARACTERS_MOST]
+    # A key that was pasted whole goes no further.
+    text = hint(text) if has_key_form(text) else text
     account = await _meant(visit, text) if text else None
     if account is not None:
         return visit.go(f"/staff/customers/{account}")
