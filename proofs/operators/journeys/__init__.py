@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 
-from proofs.operators.journeys import audit
+from proofs.operators.journeys import audit, customers
 from proofs.rig.console.travel import Journey
 
 # As many as there are to be.
 IN_ALL = 14
 JOURNEYS: Mapping[int, tuple[str, Journey]] = {
+    7: ("a customer found, their timeline read, credited with a reason", customers.a_customer_found_read_and_credited),
+    8: ("reading as a customer refuses every act", customers.reading_as_refuses_every_act),
+    10: ("a refund", customers.a_refund),
+    11: ("a withdrawal approved by one person and paid by another", customers.a_withdrawal_by_two_people),
     14: ("the audit chain verified, and a break in it shown", audit.the_chain_verified_and_a_break_shown),
 }

@@ -22,6 +22,7 @@ from tollkeeper.office import (
     prices,
     provider_care,
     providers,
+    restricting,
     top_ups,
 )
 from tollkeeper.office.act import Act
@@ -42,6 +43,7 @@ ACTS: Sequence[Act[Any, Any]] = (
     *top_ups.ACTS,
     *partner.ACTS,
     *abuse.ACTS,
+    *restricting.ACTS,
     *calls.ACTS,
     *house.ACTS,
     *providers.ACTS,

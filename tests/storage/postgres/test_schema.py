@@ -309,6 +309,7 @@ console INSERT operator_request
 console INSERT outbox
 console INSERT pepper_retired
 console INSERT provider_account
+console INSERT read_as
 console INSERT recovery_code
 console INSERT sent_form
 console INSERT session
@@ -425,6 +426,7 @@ console UPDATE provider_account.state
 console UPDATE provider_account.tier
 console UPDATE provider_account.tokens_per_minute
 console UPDATE provider_account.weight
+console UPDATE read_as.ended_at
 console UPDATE recovery_code.used_at
 console UPDATE restriction.lift_reason
 console UPDATE restriction.lifted_at
@@ -473,6 +475,7 @@ console open_chat_key
 console priced
 console put_on_record
 console redeem
+console restrict_by_staff
 console revoke_codes
 console revoke_lot_on_record
 console revoke_reward

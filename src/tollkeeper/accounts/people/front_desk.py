@@ -11,6 +11,7 @@ from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.email_changes import EmailChanges
 from tollkeeper.ports.passkeys import Passkeys
 from tollkeeper.ports.people import Lockouts, LoginRecord, Logins, PasswordHashes, SecondFactors, Sessions, SignUps
+from tollkeeper.ports.readings import ReadAsDesk
 
 
 class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,7 @@ class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
     logins: Logins
     email_changes: EmailChanges
     sessions: Sessions
+    readings: ReadAsDesk
     second_factors: SecondFactors
     passkeys: Passkeys
     # Challenges that passkeys answered: each counts once.
