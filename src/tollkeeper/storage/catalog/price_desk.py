@@ -32,12 +32,19 @@ from price p join model m on m.id = p.model_id
 """
 ORDER = "order by p.model_id, p.variant, p.effective_from, p.id"
 ROWS = COLUMNS + "where $1::text is null or p.model_id = $1 " + ORDER
+# `n`: when the price that holds now took effect.
 OF_PAGE = """
+left join lateral (
+    select max(f.effective_from) as at from price f
+    where f.model_id = p.model_id and f.variant = p.variant and f.withdrawn_at is null
+      and f.effective_from <= ledger_now()) n on true
 where ($1::text[] is null or p.model_id = any ($1))
-  and (not $2 or p.withdrawn_at is null and p.effective_from >= coalesce((
-      select max(f.effective_from) from price f
-      where f.model_id = p.model_id and f.variant = p.variant and f.withdrawn_at is null
-        and f.effective_from <= ledger_now()), '-infinity'))
+  and case $2
+      when 'all' then true
+      when 'standing' then p.withdrawn_at is null and p.effective_from >= coalesce(n.at, '-infinity')
+      when 'in_force' then p.withdrawn_at is null and p.effective_from = n.at
+      when 'coming' then p.withdrawn_at is null and p.effective_from > ledger_now()
+      else p.withdrawn_at is not null or p.effective_from < n.at end
   and ($3::bigint is null or (p.model_id, p.variant, p.effective_from, p.id) > (
       select b.model_id, b.variant, b.effective_from, b.id from price b where b.id = $3))
 """
@@ -56,7 +63,9 @@ with calls as (
     where request_id >= uuid_floor(ledger_now() - $1::interval)
       and price_id in (select id from price where model_id = $2 and variant = $3))
 select account_id, count(*) as calls, coalesce(sum(charged), 0) as charged, coalesce(sum(old), 0) as old,
-       coalesce(sum(new), 0) as new, count(*) over () - 1 as accounts
+       coalesce(sum(new), 0) as new, count(*) over () - 1 as accounts,
+       count(*) filter (where account_id is not null and sum(new) > sum(old)) over () as dearer,
+       count(*) filter (where account_id is not null and sum(new) < sum(old)) over () as cheaper
 from calls group by grouping sets ((account_id), ())
 order by account_id is not null, abs(sum(new) - sum(old)) desc, account_id limit $12
 """
@@ -94,7 +103,7 @@ class SqlPriceDesk:
 
     async def page(self, query: PriceQuery, *, after_id: int | None, limit: int | None) -> Sequence[PriceRow]:
         models = None if query.models is None else list(query.models)
-        return [_row(row) for row in await self._database.rows(PAGE, models, query.standing, after_id, limit)]
+        return [_row(row) for row in await self._database.rows(PAGE, models, query.time, after_id, limit)]
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
         asked = (since, old.model_id, old.variant, *_figures(old), *_figures(new), accounts_most + 1)
@@ -110,6 +119,8 @@ class SqlPriceDesk:
             total=_effect(total),
             accounts=[_effect(row) for row in accounts],
             accounts_in_all=total["accounts"],
+            dearer_for=total["dearer"],
+            cheaper_for=total["cheaper"],
         )
 
 
