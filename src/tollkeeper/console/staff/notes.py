@@ -4,4 +4,18 @@ from collections.abc import Mapping
 
 STAFF_NOTES: Mapping[str, str] = {
     "done": "Done, and on record in the audit trail.",
+    "model-added": "The model is offered. It holds on every node within two seconds.",
+    "model-changed": "The model is changed. It holds on every node within two seconds.",
+    "model-hidden": "The model is hidden: calls to it are refused as to one that does not exist. Its prices stay.",
+    "model-unhidden": "The model is offered again, at the price that its book has for now.",
+    "model-removed": "The model is removed, with its prices.",
+    "price-announced": "The change is in the book and announced. Customers who use the model get a mail of it.",
+    "price-withdrawn": "The change is withdrawn: it never takes effect. Whoever had a mail of it gets another.",
+    "group-added": "The group is made. Put accounts into it on their own pages.",
+    "group-changed": "The group is changed. It holds on every node within two seconds.",
+    "group-removed": "The group is removed.",
+    "codes-made": "The batch is made. Its codes are accepted as soon as they are exported.",
+    "codes-revoked": "What was left of the batch is refused from now on. What was redeemed stays.",
+    "announcement-made": "The announcement is kept, and is shown in its time.",
+    "announcement-ended": "The announcement is shown no longer.",
 }

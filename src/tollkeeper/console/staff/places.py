@@ -4,5 +4,10 @@ from tollkeeper.console.places import Place
 
 STAFF_PLACES = (
     Place("/staff", "chart-bar", "Overview"),
+    Place("/staff/models", "cpu", "Models"),
+    Place("/staff/prices", "tags", "Prices"),
+    Place("/staff/groups", "adjustments", "Groups"),
+    Place("/staff/codes", "ticket", "Codes"),
+    Place("/staff/announcements", "speakerphone", "Announcements"),
     Place("/staff/audit", "history", "Audit"),
 )

@@ -1,6 +1,14 @@
 """Every page of staff."""
 
 from tollkeeper.console.pages import Page
-from tollkeeper.console.staff import audit, overview
+from tollkeeper.console.staff import announcements, audit, codes, groups, models, overview, prices
 
-STAFF: tuple[Page, ...] = (*overview.PAGES, *audit.PAGES)
+STAFF: tuple[Page, ...] = (
+    *overview.PAGES,
+    *models.PAGES,
+    *prices.PAGES,
+    *groups.PAGES,
+    *codes.PAGES,
+    *announcements.PAGES,
+    *audit.PAGES,
+)

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 import asyncpg
 
 from tollkeeper.core.catalog.models import Kind
-from tollkeeper.core.money.amounts import Quota
-from tollkeeper.core.money.prices import MILLIONTHS, Price
+from tollkeeper.core.money.prices import Price
 from tollkeeper.ports.catalog.prices import (
-    Effect,
     Entered,
     Preview,
     PriceChange,
@@ -20,6 +17,7 @@ from tollkeeper.ports.catalog.prices import (
     Withdrawn,
 )
 from tollkeeper.storage.catalog.models import parts_text, price_of
+from tollkeeper.storage.catalog.price_preview import preview_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
@@ -49,28 +47,6 @@ where ($1::text[] is null or p.model_id = any ($1))
       select b.model_id, b.variant, b.effective_from, b.id from price b where b.id = $3))
 """
 PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
-# Call by call. What nothing was charged for, whatever it had used, costs nothing at any price.
-EFFECT = """
-with calls as (
-    select account_id, charged,
-           case when usage_source = 'none' then 0
-                else priced(group_millionths, $4, $5, $6, $7::text::jsonb, input_units, cached_units, output_units,
-                            parts) end as old,
-           case when usage_source = 'none' then 0
-                else priced(group_millionths, $8, $9, $10, $11::text::jsonb, input_units, cached_units,
-                            output_units, parts) end as new
-    from usage
-    where request_id >= uuid_floor(ledger_now() - $1::interval)
-      and price_id in (select id from price where model_id = $2 and variant = $3))
-select account_id, count(*) as calls, coalesce(sum(charged), 0) as charged, coalesce(sum(old), 0) as old,
-       coalesce(sum(new), 0) as new, count(*) over () - 1 as accounts,
-       count(*) filter (where account_id is not null and sum(new) > sum(old)) over () as dearer,
-       count(*) filter (where account_id is not null and sum(new) < sum(old)) over () as cheaper
-from calls group by grouping sets ((account_id), ())
-order by account_id is not null, abs(sum(new) - sum(old)) desc, account_id limit $12
-"""
-# A week of a large service's calls is read.
-PATIENCE_SECONDS = 600.0
 
 
 class SqlPriceDesk:
@@ -106,37 +82,7 @@ class SqlPriceDesk:
         return [_row(row) for row in await self._database.rows(PAGE, models, query.time, after_id, limit)]
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-        asked = (since, old.model_id, old.variant, *_figures(old), *_figures(new), accounts_most + 1)
-        async with (
-            self._database.session(patience_seconds=PATIENCE_SECONDS) as connection,
-            connection.transaction(readonly=True),
-        ):
-            await connection.execute("set local statement_timeout = 0")
-            total, *accounts = await connection.fetch(EFFECT, *asked)
-        return Preview(
-            old=old,
-            new=new,
-            total=_effect(total),
-            accounts=[_effect(row) for row in accounts],
-            accounts_in_all=total["accounts"],
-            dearer_for=total["dearer"],
-            cheaper_for=total["cheaper"],
-        )
-
-
-def _figures(price: Price) -> tuple[object, ...]:
-    multipliers = (Decimal(figure) / MILLIONTHS for figure in (price.model, price.completion, price.cached))
-    return (*multipliers, parts_text(price.parts))
-
-
-def _effect(row: asyncpg.Record) -> Effect:
-    return Effect(
-        account_id=row["account_id"],
-        calls=row["calls"],
-        charged=Quota(int(row["charged"])),
-        old=Quota(int(row["old"])),
-        new=Quota(int(row["new"])),
-    )
+        return await preview_of(self._database, old, new, since, accounts_most=accounts_most)
 
 
 def _row(row: asyncpg.Record) -> PriceRow:
