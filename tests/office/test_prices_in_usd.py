@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import asyncpg
+import msgspec
 import pytest
 
 from tests.customers import Customers
@@ -10,6 +11,8 @@ from tests.office.staff import StaffClient, refused, told
 from tests.storage.usage.rows import Counted, a_call
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
+from tollkeeper.office.desks import Office
+from tollkeeper.ports import NewProviderAccount
 
 USD = {"unit": "2.50", "output": "10", "cached": "0.25"}
 IN_PARTS = Usage(5_001, 703, 1_003, UsageParts(written_5m=2_001, audio_output=99))
@@ -100,9 +103,17 @@ async def test_a_preview_is_the_same_before_and_after_calls_are_added_up(
 
 
 async def test_a_model_says_who_serves_it_and_how_often_it_was_called(
-    owner_client: StaffClient, customers: Customers
+    owner_client: StaffClient, office: Office
 ) -> None:
     await added(owner_client, "m")
     await added(owner_client, "gpt-x")
-    shown = told(await owner_client.get("/model", model="m"))
-    assert (shown["served_by"], shown["calls_last_day"]) == ([], 0)
+    plain = NewProviderAccount(name="named", vendor="openai", base_url="https://a.example", secret="s")
+    for account in (
+        msgspec.structs.replace(plain, models={"m": "theirs"}),
+        msgspec.structs.replace(plain, name="vendors", family="openai"),
+        msgspec.structs.replace(plain, name="all"),
+    ):
+        await office.providers.add(account, actor="a test")
+    rows = told(await owner_client.get("/models"))["data"]
+    assert {row["id"]: row["served_by"] for row in rows} == {"gpt-x": ["all", "vendors"], "m": ["all", "named"]}
+    assert [row["calls_last_day"] for row in rows] == [0, 0]
