@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tollkeeper.accounts.price_parts import PriceRefused
 from tollkeeper.accounts.price_usd import figures_in_usd, unit_multiplier, usd_of
@@ -44,6 +45,18 @@ def test_what_is_not_named_keeps_its_price_in_usd() -> None:
     found = figures_in_usd({"unit": "5"}, Kind.CHAT, BEFORE)
     assert (found.model, found.completion, found.cached) == (Decimal("2.5"), Decimal(2), Decimal("0.05"))
     assert found.parts.written_5m == Decimal("0.625")
+
+
+def test_cached_input_without_a_price_of_its_own_goes_with_the_input() -> None:
+    found = figures_in_usd({"unit": "3", "output": "12"}, Kind.CHAT, replace(BEFORE, cached=MILLIONTHS, parts=None))
+    assert (found.completion, found.cached) == (Decimal(4), None)
+
+
+def test_a_price_of_its_own_can_be_taken_away() -> None:
+    found = figures_in_usd({"cached": "none", "written_5m": "none"}, Kind.CHAT, BEFORE)
+    assert (found.model, found.cached, found.parts.written_5m) == (Decimal("1.25"), Decimal(1), None)
+    with pytest.raises(PriceRefused, match="not a price in USD"):
+        figures_in_usd({"unit": "none"}, Kind.CHAT, BEFORE)
 
 
 def test_where_input_stays_only_what_is_named_is_another() -> None:
@@ -86,4 +99,5 @@ def test_every_price_of_the_book_can_be_typed_and_is_the_same_then(
     found = figures_in_usd(usd_of(price, unit), unit, None)
     assert found.model == Decimal(model) / MILLIONTHS
     if unit is Kind.CHAT:
-        assert (found.completion, found.cached) == (Decimal(completion) / MILLIONTHS, Decimal(cached) / MILLIONTHS)
+        read = Decimal(1) if found.cached is None else found.cached
+        assert (found.completion, read) == (Decimal(completion) / MILLIONTHS, Decimal(cached) / MILLIONTHS)

@@ -74,7 +74,7 @@ async def test_a_preview_is_the_same_before_and_after_calls_are_added_up(
     owner_client: StaffClient, customers: Customers, owner: asyncpg.Connection, way: str
 ) -> None:
     """Where a price has tools, calls are read one by one whether they are added up or not."""
-    parts = {"per_call_usd": "0.01", "written_5m": "1.25"}
+    parts: dict[str, object] = {"per_call_usd": "0.01", "written_5m": "1.25"}
     if way == "call by call":
         parts |= {"tools_usd": {"search": "0.02"}}
     price = {"multiplier": "1.25", "completion": "4", "cached": "0.1", "parts": parts}

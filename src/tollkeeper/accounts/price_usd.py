@@ -3,8 +3,9 @@
 Rules of this file
 1. A price is turned into multipliers exactly, or refused: what is typed is what is charged. The refusal names the
    nearest prices that the book can hold.
-2. What is not named keeps its price in USD, also where the input's price becomes another one. A new model has no price
-   to keep: there it is left to what is usual.
+2. What is not named keeps its price in USD, also where the input's price becomes another one. What has no price of its
+   own costs what plain input or output does, before and after. A new model has no price to keep: there it is left to
+   what is usual.
 """
 
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ from tollkeeper.core.money.prices import MILLIONTHS, Price
 from tollkeeper.ports.catalog.prices import NewFigures, NewParts
 
 UNIT = "unit"
+# What has this for a price has none of its own from then on.
+NONE = "none"
 # Of how many of its units a price is typed, by the kind whose units it is for; and what so many are called.
 TYPED: Mapping[Kind, tuple[int, str]] = {
     Kind.CHAT: (MILLIONTHS, "a million input tokens"),
@@ -42,27 +45,30 @@ WORDS: Mapping[str, str] = {
     Part.IMAGE_OUTPUT: "a million image output tokens",
     Part.AUDIO_OUTPUT: "a million audio output tokens",
 }
+CAN_BE_NONE = frozenset({CACHED, *(part.value for part in Part)})
 
 
 def figures_in_usd(usd: Mapping[str, str], unit: Kind, before: Price | None) -> NewFigures:
     """The multipliers that cost so many USD. `usd`: by `unit`, `cached`, `output` and the names of parts; `unit`: the
     kind whose units the price is for. Raise PriceRefused."""
-    named = {name: _typed(text) for name, text in usd.items()}
+    named = {name: _typed(text) for name, text in usd.items() if not (text == NONE and name in CAN_BE_NONE)}
     only_unit = unit in COUNTED
-    if only_unit and set(named) - {UNIT}:
+    if only_unit and set(usd) - {UNIT}:
         raise PriceRefused(f"This model has one price, for {TYPED[unit][1]}. Nothing was entered.")
     if UNIT not in named and before is None:
         raise PriceRefused(f"Say what {TYPED[unit][1]} costs in USD. Nothing was entered.")
     model = unit_multiplier(named[UNIT], unit) if UNIT in named else _decimal(before.model if before else 0)
     if only_unit:
         return NewFigures(model=model)
-    ratios = {name: _ratio(name, each, model) for name, each in named.items() if name != UNIT}
-    ratios |= _kept(before, model, set(ratios))
+    ratios: dict[str, Decimal | None] = {
+        name: _ratio(name, each, model) for name, each in named.items() if name != UNIT
+    }
+    ratios |= _kept(before, model, set(usd)) | {name: None for name in usd if name not in named}
     parts = {part.value: ratios.get(part.value, UNSET) for part in Part}
     return NewFigures(
         model=model,
         completion=ratios.get(OUTPUT),
-        cached=ratios.get(CACHED),
+        cached=Decimal(1) if usd.get(CACHED) == NONE else ratios.get(CACHED),
         parts=replace(NewParts(), **parts),
     )
 
@@ -107,12 +113,14 @@ def _typed(text: str) -> Decimal:
 
 
 def _ratios(price: Price) -> dict[str, int]:
+    """What has a price of its own, by the price of input. Cached input that costs what input does has none."""
     parts = {} if price.parts is None else {part.value: getattr(price.parts, part.value) for part in Part}
     set_ones = {name: own for name, own in parts.items() if own is not None}
-    return {CACHED: price.cached, OUTPUT: price.completion, **set_ones}
+    cached = {} if price.cached == MILLIONTHS else {CACHED: price.cached}
+    return {**cached, OUTPUT: price.completion, **set_ones}
 
 
-def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Decimal]:
+def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Decimal | None]:
     """What nobody named, by the new price of input: each costs as many USD as it did."""
     if before is None or _decimal(before.model) == model:
         return {}

@@ -47,7 +47,8 @@ class PartsWish(msgspec.Struct, frozen=True, kw_only=True):
 
 class UsdPricesWish(msgspec.Struct, frozen=True, kw_only=True):
     """Prices in USD. `unit` is for what the model is counted in: a million input tokens or characters, an image, a
-    minute; the others are for a million tokens. They are turned into multipliers exactly, or refused."""
+    minute; the others are for a million tokens. They are turned into multipliers exactly, or refused. What is not named
+    keeps its price in USD; `none`, of cached input and parts, leaves them without a price of their own."""
 
     unit: Usd | None = None
     cached: Usd | None = None

@@ -102,7 +102,8 @@ async def _one(visit: Visit, name: str) -> Response:
 def _form(
     visit: Visit, group: GroupView | None, limits: Mapping[str, int | None], texts: Mapping[str, str]
 ) -> Response:
-    is_sent = visit.request.method == "POST"
+    # The page has another form, too, which says nothing of these.
+    is_sent = bool(visit.form.every("multiplier"))
     shown = {**{name: "" if limit is None else str(limit) for name, limit in limits.items()}, **texts}
     names = (*LIMITS, "peak_percent", "multiplier", "model_rates", *(f"kind_{kind}" for kind in Kind))
     return visit.page(

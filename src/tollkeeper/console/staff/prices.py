@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from tollkeeper.accounts.price_usd import NONE
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.list_links import has_scope, next_page
@@ -123,7 +124,7 @@ async def _change_page(visit: Visit, form: PriceForm, **more: Any) -> Response:
 def _wished(visit: Visit, form: PriceForm) -> dict[str, Any]:
     """What is another price than now, so that the rest stays to the last digit."""
     sent = {field.name: visit.form.text(f"usd_{field.name}") for field in form.fields}
-    usd = {field.name: sent[field.name] for field in form.fields if sent[field.name] not in ("", field.usd)}
+    usd = {field.name: sent[field.name] or NONE for field in form.fields if sent[field.name] != field.usd}
     parts = {}
     per_call = visit.form.text("per_call_usd")
     if per_call != form.per_call_usd:
