@@ -5,7 +5,8 @@ Rules of this file
 2. A preview changes nothing, and its form can be sent on as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -18,8 +19,9 @@ from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.office.models import ModelWish, show_model
 from tollkeeper.office.price_form import PriceForm, PriceFormWish, show_price_form
-from tollkeeper.office.price_views import EffectView
+from tollkeeper.office.price_views import EffectView, PriceView
 from tollkeeper.office.prices import (
     DAYS_MOST,
     PricesWish,
@@ -59,8 +61,8 @@ async def show(visit: Visit) -> Response:
         time=time,
         times=TIMES,
         coming=coming.data,
+        in_force=[row.price_id for row in page.data] if page and time is PriceTime.IN_FORCE else [],
         may_change=has_scope(visit, Scope.CATALOG),
-        now=visit.desks.now(),
     )
 
 
@@ -68,14 +70,20 @@ async def of_model(visit: Visit) -> Response:
     if not visit.query.get("model"):
         raise NotOnFile("No model is named.")
     page = await acted(visit, list_price_history)
+    model = await show_model(visit.desks.office, ModelWish(model=visit.query["model"][:128]), visit.by)
+    now = {(price.variant, price.effective_from) for price in model.prices}
     return visit.page(
         "prices_of.html",
-        model=visit.query["model"][:128],
+        model=model.id,
         rows=page.data if page else [],
         older=next_page(visit, OF_MODEL, page),
-        may_change=has_scope(visit, Scope.CATALOG),
-        now=visit.desks.now(),
+        in_force=_holding(page.data, now) if page else [],
+        may_change=has_scope(visit, Scope.CATALOG) and model.hidden_at is None,
     )
+
+
+def _holding(rows: Sequence[PriceView], now: Collection[tuple[str, datetime]]) -> list[int]:
+    return [row.price_id for row in rows if row.withdrawn_at is None and (row.variant, row.effective_from) in now]
 
 
 async def change(visit: Visit) -> Response:

@@ -69,7 +69,7 @@ PATIENCE_SECONDS = 600.0
 
 
 async def preview_of(database: Database, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-    """Of today and the days before it."""
+    """What the calls of today and of the days before it would have cost."""
     by_call = any(price.parts is not None and (price.parts.tiers or price.parts.tools) for price in (old, new))
     asked = (since.days, old.model_id, old.variant, *_figures(old), *_figures(new), by_call, accounts_most)
     async with (
