@@ -6,6 +6,7 @@ Rules of this file
 2. Tiers go by the length of a call, and tools by its uses: where either price has some, all of its calls are read.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 
@@ -18,6 +19,7 @@ from tollkeeper.ports.catalog.prices import Effect, Preview
 from tollkeeper.storage.catalog.models import parts_text
 from tollkeeper.storage.postgres.database import Database
 
+# What a price can put a figure on.
 UNITS = ("input_units", "cached_units", "output_units", *OF_INPUT, *OF_OUTPUT, "counted")
 # What nothing was charged for, whatever it had used, costs nothing at any price.
 TEMPLATE = """
@@ -59,11 +61,6 @@ union all
 (select account_id, calls, charged, old, new, 0, 0, 0
  from accounts order by abs(new - old) desc, account_id limit $13)
 """
-EFFECT = TEMPLATE.format(
-    sums=", ".join(f"sum({name}) as {name}" for name in UNITS),
-    old=" + ".join(f"{name} * ($14::numeric[])[{place}]" for place, name in enumerate(UNITS, 1)),
-    new=" + ".join(f"{name} * ($15::numeric[])[{place}]" for place, name in enumerate(UNITS, 1)),
-)
 # Where calls are read one by one, a month of a large service's is much.
 PATIENCE_SECONDS = 600.0
 
@@ -71,13 +68,14 @@ PATIENCE_SECONDS = 600.0
 async def preview_of(database: Database, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
     """What the calls of today and of the days before it would have cost."""
     by_call = any(price.parts is not None and (price.parts.tiers or price.parts.tools) for price in (old, new))
+    worths = _worth(old), _worth(new)
     asked = (since.days, old.model_id, old.variant, *_figures(old), *_figures(new), by_call, accounts_most)
     async with (
         database.session(patience_seconds=PATIENCE_SECONDS) as connection,
         connection.transaction(readonly=True),
     ):
         await connection.execute("set local statement_timeout = 0")
-        total, *accounts = await connection.fetch(EFFECT, *asked, _worth(old), _worth(new))
+        total, *accounts = await connection.fetch(_effect_sql(*worths), *asked, *worths)
     return Preview(
         old=old,
         new=new,
@@ -86,6 +84,16 @@ async def preview_of(database: Database, old: Price, new: Price, since: timedelt
         accounts_in_all=total["accounts"],
         dearer_for=total["dearer"],
         cheaper_for=total["cheaper"],
+    )
+
+
+def _effect_sql(old: Sequence[Decimal], new: Sequence[Decimal]) -> str:
+    """Only what either price has a figure for is added up: most have few, and NUMERIC takes its time."""
+    places = [place for place in range(len(UNITS)) if old[place] or new[place] or place == 0]
+    return TEMPLATE.format(
+        sums=", ".join(f"sum({UNITS[place]}) as {UNITS[place]}" for place in places),
+        old=" + ".join(f"{UNITS[place]} * ($14::numeric[])[{place + 1}]" for place in places),
+        new=" + ".join(f"{UNITS[place]} * ($15::numeric[])[{place + 1}]" for place in places),
     )
 
 

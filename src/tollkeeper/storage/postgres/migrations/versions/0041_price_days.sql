@@ -9,15 +9,15 @@ create table price_day (
     charged          numeric not null,
     -- Calls that something was charged for: all units below are theirs.
     counted          bigint not null,
-    input_units      numeric not null,
-    cached_units     numeric not null,
-    output_units     numeric not null,
-    written_5m       numeric not null,
-    written_1h       numeric not null,
-    image_input      numeric not null,
-    audio_input      numeric not null,
-    image_output     numeric not null,
-    audio_output     numeric not null,
+    input_units      bigint not null,
+    cached_units     bigint not null,
+    output_units     bigint not null,
+    written_5m       bigint not null,
+    written_1h       bigint not null,
+    image_input      bigint not null,
+    audio_input      bigint not null,
+    image_output     bigint not null,
+    audio_output     bigint not null,
     primary key (price_id, day, account_id, group_millionths)
 );
 create index price_day_by_day on price_day (day);
