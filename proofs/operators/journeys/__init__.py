@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from proofs.operators.journeys import audit, customers
+from proofs.operators.journeys import audit, catalog
 from proofs.rig.console.travel import Journey
 
 # As many as there are to be.
@@ -12,5 +13,9 @@ JOURNEYS: Mapping[int, tuple[str, Journey]] = {
     8: ("reading as a customer refuses every act", customers.reading_as_refuses_every_act),
     10: ("a refund", customers.a_refund),
     11: ("a withdrawal approved by one person and paid by another", customers.a_withdrawal_by_two_people),
+    4: ("a model added, edited, hidden", catalog.a_model_added_edited_and_hidden),
+    5: ("a price changed with preview, announced, charged", catalog.a_price_previewed_announced_and_charged),
+    6: ("a batch of codes exported once, redeemed, revoked", catalog.codes_made_exported_redeemed_and_revoked),
+    9: ("a group's limits and price hold for its members", catalog.a_group_that_holds_for_its_members),
     14: ("the audit chain verified, and a break in it shown", audit.the_chain_verified_and_a_break_shown),
 }

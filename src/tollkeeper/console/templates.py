@@ -71,6 +71,7 @@ def _environment(site: Site, language: str) -> Environment:
         exact=figures.exact,
         usd_cell=figures.usd_cell,
         usd_fine=figures.usd_fine,
+        two_decimals=figures.two_decimals,
         key_name=partial(key_name, language=language),
         number=partial(figures.number, language=language),
         day=partial(figures.day, language=language),

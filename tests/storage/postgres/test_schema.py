@@ -497,6 +497,7 @@ gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
 worker announce_prices
+worker add_up_prices
 worker add_up_providers
 worker audit_hash
 worker ban_ip

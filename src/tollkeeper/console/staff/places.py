@@ -7,5 +7,10 @@ STAFF_PLACES = (
     Place("/staff/customers", "users", "Customers"),
     Place("/staff/top-ups", "coin", "Top-ups"),
     Place("/staff/withdrawals", "cash", "Withdrawals"),
+    Place("/staff/models", "cpu", "Models"),
+    Place("/staff/prices", "tags", "Prices"),
+    Place("/staff/groups", "adjustments", "Groups"),
+    Place("/staff/codes", "ticket", "Codes"),
+    Place("/staff/announcements", "speakerphone", "Announcements"),
     Place("/staff/audit", "history", "Audit"),
 )

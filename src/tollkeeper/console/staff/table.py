@@ -8,5 +8,14 @@ STAFF: tuple[Page, ...] = (
     *customers.PAGES,
     *top_ups.PAGES,
     *withdrawals.PAGES,
+from tollkeeper.console.staff import announcements, audit, codes, groups, models, overview, prices
+
+STAFF: tuple[Page, ...] = (
+    *overview.PAGES,
+    *models.PAGES,
+    *prices.PAGES,
+    *groups.PAGES,
+    *codes.PAGES,
+    *announcements.PAGES,
     *audit.PAGES,
 )

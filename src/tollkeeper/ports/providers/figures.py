@@ -1,6 +1,6 @@
 """Provider accounts in figures, by hour."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -46,4 +46,8 @@ class ProviderFigures(Protocol):
 
     async def by_model(self, hours: int, account: str = "") -> Sequence[AccountModelFigures]:
         """The same hours by account and model."""
+        ...
+
+    async def calls_by_model(self, hours: int) -> Mapping[str, int]:
+        """How many calls were answered in the same hours, by model."""
         ...

@@ -4,7 +4,7 @@ Rules of this file
 1. The log is read from the horizon on only, some ten minutes of it. While no worker runs, that grows with the day.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tollkeeper.core.money.amounts import Quota
@@ -35,6 +35,15 @@ BUCKET_SUMS = ", ".join(f"coalesce(sum(first_byte[{place}]), 0)" for place in ra
 SINCE = "date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1)"
 BY_HOUR = FIGURES.format(by="hour", buckets=BUCKET_SUMS, since=SINCE)
 BY_MODEL = FIGURES.format(by="account, model_id", buckets=BUCKET_SUMS, since=SINCE)
+CALLS_BY_MODEL = f"""
+select model_id, sum(delivered) as delivered
+from (select model_id, delivered from provider_hour where hour >= {SINCE}
+      union all
+      select model_id, delivered::integer
+      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({SINCE})),
+                             'ffffffff-ffff-ffff-ffff-ffffffffffff')) h
+group by model_id
+"""
 
 
 class SqlProviderFigures:
@@ -50,6 +59,9 @@ class SqlProviderFigures:
     async def by_model(self, hours: int, account: str = "") -> Sequence[AccountModelFigures]:
         rows = await self._database.rows(BY_MODEL, hours, account)
         return [AccountModelFigures(row["account"], row["model_id"], _figures(row)) for row in rows]
+
+    async def calls_by_model(self, hours: int) -> Mapping[str, int]:
+        return {row["model_id"]: int(row["delivered"]) for row in await self._database.rows(CALLS_BY_MODEL, hours)}
 
 
 def _figures(row: Any) -> AttemptFigures:
