@@ -42,7 +42,7 @@ async def list_open(
     everything: Annotated[bool, typer.Option("--all", help="Those that are decided too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Those that wait for a decision, the newest first."""
+    """Charges that wait for a decision, the newest first."""
     show_list(
         await every_page(list_disputes, DisputesWish(account=account, all=everything), LISTED_MOST),
         head=HEAD,

@@ -42,7 +42,7 @@ async def list_waiting(
     everything: Annotated[bool, typer.Option("--all", help="Those that are done, refused or void too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Those that wait for a second person, the newest first."""
+    """Resets that wait for a second person, the newest first."""
     show_list(
         await every_page(list_resets, ResetsWish(all=everything), LISTED_MOST),
         head=HEAD,
