@@ -23,7 +23,6 @@ from tollkeeper.storage.ledger.invariants import STANDING
 
 CHARGED = 110_000_000
 I14 = next(sql for name, sql in STANDING.items() if name.startswith("I14"))
-SILENT = {"output_units": 0, "source": UsageSource.COUNTED_INPUT}
 
 
 @pytest.fixture
@@ -44,6 +43,11 @@ async def disputed(
     receipt = await office.receipts.find(call, account_id=None)
     assert isinstance(receipt, Receipt)
     return await dispute_charge(receipt, kind, note, office.disputes)
+
+
+def silent(model: str, ending: Ending = Ending.COMPLETED) -> CallMade:
+    """Charged, and by our own count nothing came."""
+    return CallMade(model=model, ending=ending, output_units=0, source=UsageSource.COUNTED_INPUT)
 
 
 async def credits_of(owner: asyncpg.Connection, call: UUID) -> list[int]:
@@ -85,13 +89,13 @@ async def test_a_dispute_is_shown_with_its_evidence_and_credited_on_the_record(
 async def test_a_charge_for_nothing_comes_back_at_once_and_a_cut_or_abandoned_call_never(
     office: Office, owner: asyncpg.Connection, customer: Customer, model: str
 ) -> None:
-    call = await a_call(owner, customer, CallMade(model=model, **SILENT))
+    call = await a_call(owner, customer, silent(model))
     assert await disputed(office, call, DisputeKind.NOTHING_CAME) is DisputeVerdict.CREDITED
     assert await credits_of(owner, call) == [CHARGED]
     row = await owner.fetchrow("select state, decided_by from dispute where request_id = $1", call)
     assert tuple(row) == ("credited", "dispute rule")
     for ending in (Ending.CUT, Ending.CLIENT_LEFT):
-        other = await a_call(owner, customer, CallMade(model=model, ending=ending, **SILENT))
+        other = await a_call(owner, customer, silent(model, ending))
         assert await disputed(office, other, DisputeKind.NOTHING_CAME) is DisputeVerdict.OPENED
         assert await credits_of(owner, other) == []
     assert await owner.fetch(I14) == []
