@@ -154,11 +154,11 @@ async def test_a_ban_is_shown_with_its_evidence_and_lifted(support: Browser, tow
 
 async def test_a_client_is_banned_by_hand(support: Browser) -> None:
     await support.get("/staff/bans")
-    wrong = await support.post("/staff/bans", ip="example.com", hours="2", reason="scraping")
+    wrong = await support.post("/staff/bans/add", ip="example.com", hours="2", reason="scraping")
     assert wrong.status == 422
     assert 'value="example.com"' in wrong.text
-    assert (await support.post("/staff/bans", ip="198.51.100.4", hours="x", reason="scraping")).status == 422
-    await support.post("/staff/bans", ip="198.51.100.4", hours="2", reason="scraping")
+    assert (await support.post("/staff/bans/add", ip="198.51.100.4", hours="x", reason="scraping")).status == 422
+    await support.post("/staff/bans/add", ip="198.51.100.4", hours="2", reason="scraping")
     assert "by hand: scraping" in in_words((await support.follow()).text)
 
 
@@ -180,7 +180,8 @@ async def test_a_second_factor_is_dropped_by_two(
 ) -> None:
     await people.enrol(person)
     await support.get("/staff/resets")
-    asked = await support.post("/staff/resets", account=str(person.account_id), what="second_factor", reason="lost it")
+    account = str(person.account_id)
+    asked = await support.post("/staff/resets/ask", account=account, what="second_factor", reason="lost it")
     page = await support.get(asked.goes_to)
     assert "You asked for this" in page.text
     path = asked.goes_to.partition("?")[0]
@@ -192,7 +193,7 @@ async def test_a_second_factor_is_dropped_by_two(
     assert "Dropped." in (await colleague.follow()).text
     gone = "select totp_confirmed_at is null from login where account_id = $1"
     assert await town_owner.fetchval(gone, person.account_id)
-    nothing = await colleague.post("/staff/resets", account=str(person.account_id), what="passkeys", reason="again")
+    nothing = await colleague.post("/staff/resets/ask", account=str(person.account_id), what="passkeys", reason="again")
     assert nothing.status == 422
     assert "no such thing to drop" in nothing.text
 
@@ -202,3 +203,10 @@ async def test_empty_pages_say_what_to_do_next(support: Browser) -> None:
         page = await support.get(path)
         assert page.status == 200
         assert "Ask for fewer things" in page.text
+
+
+async def test_a_filter_that_cannot_be_read_is_told(support: Browser) -> None:
+    for path, name in (("/staff/disputes", "account"), ("/staff/resets", "account"), ("/staff/bans", "all")):
+        page = await support.get(f"{path}?{name}=nonsense")
+        assert page.status == 422
+        assert f"{name.capitalize()}: " in in_words(page.text)

@@ -95,7 +95,7 @@ def _rights(visit: Visit) -> Mapping[str, bool]:
 
 PAGES = (
     staff_get("/staff/bans", show_bans, Scope.READ),
-    staff_post("/staff/bans", ban, Scope.SUPPORT),
+    staff_post("/staff/bans/add", ban, Scope.SUPPORT),
     staff_get("/staff/bans/{ban:int}", show_one_ban, Scope.READ),
     staff_post("/staff/bans/{ban:int}/lift", lift, Scope.SUPPORT),
     staff_get("/staff/restrictions", show_restrictions, Scope.READ),

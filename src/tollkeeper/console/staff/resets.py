@@ -74,7 +74,7 @@ async def _decide(visit: Visit, act: Act[DecideResetWish, ResetView], done: str)
 
 PAGES = (
     staff_get("/staff/resets", show_list, Scope.SUPPORT),
-    staff_post("/staff/resets", ask, Scope.SUPPORT),
+    staff_post("/staff/resets/ask", ask, Scope.SUPPORT),
     staff_get("/staff/resets/{reset:int}", show_one, Scope.SUPPORT),
     staff_post("/staff/resets/{reset:int}/confirm", confirm, Scope.SUPPORT),
     staff_post("/staff/resets/{reset:int}/refuse", refuse, Scope.SUPPORT),
