@@ -22,6 +22,7 @@ from tollkeeper.ports.disputes import DisputeVerdict
 from tollkeeper.storage.ledger.invariants import STANDING
 
 CHARGED = 110_000_000
+NEWS = "select count(*) from change where kind = 'account' and subject = $1"
 I14 = next(sql for name, sql in STANDING.items() if name.startswith("I14"))
 
 
@@ -162,6 +163,27 @@ async def test_nobody_credits_a_charge_of_their_own(
     mine = await own.post(f"/disputes/{call}/credit", reason="for me", once="c")
     assert refused(mine) == (422, "refused")
     assert await credits_of(owner, call) == []
+
+
+async def test_a_charge_that_came_back_is_no_payment(
+    office: Office, customers: Customers, owner: asyncpg.Connection, model: str
+) -> None:
+    poor = await customers.a_customer(usd=None)
+    told_before = await owner.fetchval(NEWS, poor.account_id)
+    call = await a_call(owner, poor, silent(model))
+    assert await disputed(office, call, DisputeKind.NOTHING_CAME) is DisputeVerdict.CREDITED
+    assert await credits_of(owner, call) == [CHARGED]
+    assert await owner.fetchval(NEWS, poor.account_id) == told_before
+
+
+async def test_the_words_of_a_closed_account_are_forgotten(
+    office: Office, owner: asyncpg.Connection, customer: Customer, model: str
+) -> None:
+    call = await a_call(owner, customer, CallMade(model=model))
+    await disputed(office, call, note="my own words")
+    await owner.execute("update account set closed_at = now() - interval '40 days' where id = $1", customer.account_id)
+    await owner.execute("select forget_closed_accounts(now() - interval '30 days', 10)")
+    assert await owner.fetchval("select note from dispute where request_id = $1", call) == ""
 
 
 async def test_the_books_find_a_credit_that_nobody_decided(owner: asyncpg.Connection, customer: Customer) -> None:

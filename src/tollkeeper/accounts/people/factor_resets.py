@@ -66,6 +66,6 @@ def _refuse(verdict: ResetVerdict) -> None:
 
 REFUSALS = {
     ResetVerdict.EXPIRED: "This was asked for more than a day ago, and is void. Ask again.",
-    ResetVerdict.SAME_PERSON: "You asked for this yourself. Another member of staff confirms it.",
+    ResetVerdict.SAME_PERSON: "You asked for this yourself, or by a key of yours. Another member of staff confirms it.",
     ResetVerdict.OWN: "This is your own login. Another member of staff confirms it.",
 }

@@ -53,16 +53,24 @@ alter table outbox add constraint outbox_figures_by_kind check ((figures is not 
     'price_change', 'price_withdrawn', 'lot_expiring', 'low_balance', 'day_spend', 'new_sign_in',
     'dispute_credited', 'dispute_declined')));
 
--- The person behind a name of the audit trail: the login that an operator key belongs to, or whose owner made it. Any
--- other name stands for itself.
+-- The person behind a name of the audit trail: of an operator key, the login that it belongs to; of one that belongs to
+-- none, whoever made it. A key that was made on the database's own host stands for itself, and so does any other name.
 create or replace function person_behind(p_actor text) returns text
-language sql stable
+language plpgsql stable
 as $$
-    select coalesce(
-        (select coalesce('account:' || k.account_id, case when k.created_by like 'account:%' then k.created_by end)
-         from operator_key k where 'operator:' || k.name = p_actor order by k.id desc limit 1),
-        p_actor)
-$$;
+declare
+    person text := p_actor;
+    maker text;
+begin
+    -- A key is made by an older one, so there is an end; and none is needed that is farther away.
+    for step in 1..20 loop
+        select coalesce('account:' || k.account_id, k.created_by) into maker
+        from operator_key k where 'operator:' || k.name = person order by k.id desc limit 1;
+        exit when maker is null or maker !~ '^(account|operator):' or maker = person;
+        person := maker;
+    end loop;
+    return person;
+end $$;
 
 -- A step of open_dispute and decide_dispute, which have locked the account's books and the dispute. The call's own id is
 -- the name of the credit: the books take it once.
