@@ -45,6 +45,8 @@ TYPED = {
     "ban": (["ban", "list"], 0, "No client is banned."),
     "restriction": (["restriction", "list"], 0, "No account is restricted."),
     "books": (["books", "check"], 0, "The books are clean."),
+    "dispute": (["dispute", "list"], 0, "No charge is disputed."),
+    "reset": (["reset", "list"], 0, "No reset waits for a second person."),
     "call": (["call", "show", "00000000-0000-7000-8000-000000000000"], 1, "There is no call 00000000"),
     "usage": (["usage", "list"], 0, "There are no such calls in the usage log."),
     "operator-key": (["operator-key", "list"], 0, "There are no operator keys."),

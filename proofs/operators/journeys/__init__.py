@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from proofs.operators.journeys import audit, customers
 from proofs.operators.journeys import audit, catalog
+from proofs.operators.journeys import audit, support
 from proofs.rig.console.travel import Journey
 
 # As many as there are to be.
@@ -17,5 +18,7 @@ JOURNEYS: Mapping[int, tuple[str, Journey]] = {
     5: ("a price changed with preview, announced, charged", catalog.a_price_previewed_announced_and_charged),
     6: ("a batch of codes exported once, redeemed, revoked", catalog.codes_made_exported_redeemed_and_revoked),
     9: ("a group's limits and price hold for its members", catalog.a_group_that_holds_for_its_members),
+    12: ("a ban with its evidence lifted", support.a_ban_with_its_evidence_lifted),
+    13: ("a disputed charge credited, and one that credits itself", support.disputed_charges_credited),
     14: ("the audit chain verified, and a break in it shown", audit.the_chain_verified_and_a_break_shown),
 }

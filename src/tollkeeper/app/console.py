@@ -42,6 +42,7 @@ from tollkeeper.storage.catalog.price_list import SqlPriceList
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
 from tollkeeper.storage.customers.chat_keys import SqlChatKeys
 from tollkeeper.storage.customers.closing import SqlClosings
+from tollkeeper.storage.customers.disputes import SqlDisputes
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
@@ -141,6 +142,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         usage=SqlUsageLog(database),
         log_site=log_site_of(settings),
         receipts=SqlReceipts(database),
+        disputes=SqlDisputes(database),
         catalog=SqlCatalog(database, changes),
         prices=SqlPriceDesk(database, notifier),
         price_list=SqlPriceList(database, changes),

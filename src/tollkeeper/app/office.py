@@ -32,6 +32,7 @@ from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.disputes import SqlDisputes
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
@@ -98,6 +99,7 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         usage_log=SqlUsageLog(database),
         receipts=SqlReceipts(database),
         refused_calls=SqlRefusedCalls(database),
+        disputes=SqlDisputes(database),
         jobs_on_record=partial(jobs_on_record, database),
         nodes_on_record=partial(nodes_on_record, database),
         settings_in_force=partial(settings_in_force, settings),

@@ -43,6 +43,7 @@ from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
 from tollkeeper.storage.ledger.journal_folder import JournalFolder
 from tollkeeper.storage.people.email_changes import SqlEmailChanges
+from tollkeeper.storage.people.factor_resets import SqlFactorResets
 from tollkeeper.storage.people.lockouts import SqlLockouts
 from tollkeeper.storage.people.logins import SqlLogins
 from tollkeeper.storage.people.passkeys import SqlPasskeys
@@ -162,6 +163,7 @@ def front_desk_of(settings: Settings, database: Database) -> FrontDesk:
         readings=SqlReadAsDesk(database),
         second_factors=SqlSecondFactors(database, envelope_keys_of(settings), peppers),
         passkeys=SqlPasskeys(database),
+        factor_resets=SqlFactorResets(database),
         sent_forms=SqlSentForms(database),
         lockouts=SqlLockouts(database, peppers),
         hashes=Argon2Hashes(),

@@ -62,6 +62,8 @@ FAMILIES = {
     "restriction": ("abuse", "Accounts that were at peak for too long."),
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
+    "dispute": ("disputes", "Charges that customers hold to be wrong."),
+    "reset": ("factor_resets", "Second factors and passkeys that staff were asked to drop."),
     "usage": ("usage", "The usage log."),
     "operator-key": ("operator_keys", "Operator keys: what staff and their programs act with."),
     "audit": ("audit", "The audit trail: what was done, by whom and why."),

@@ -23,6 +23,7 @@ from tollkeeper.ports.customers.lots import LotDesk, Statements
 from tollkeeper.ports.customers.notices import NoticeDesk
 from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.customers.wallet import Wallets
+from tollkeeper.ports.disputes import Disputes
 from tollkeeper.ports.people import SecondFactor
 from tollkeeper.ports.usage import LogSite, UsageLog
 
@@ -52,6 +53,7 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     # None where cleaned logs are copied nowhere.
     log_site: LogSite | None
     receipts: Receipts
+    disputes: Disputes
     catalog: Catalog
     prices: PriceDesk
     price_list: PriceList

@@ -33,6 +33,7 @@ from tollkeeper.ports.catalog.prices import PriceDesk
 from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.ports.customers.lots import LotDesk, Statements
 from tollkeeper.ports.customers.roster import Roster, Timelines
+from tollkeeper.ports.disputes import Disputes
 from tollkeeper.ports.house import NodeRecord, SettingRecord
 from tollkeeper.ports.jobs import JobRecord
 from tollkeeper.ports.operators import OperatorKeys
@@ -76,6 +77,7 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     usage_log: UsageLog
     receipts: Receipts
     refused_calls: RefusedCalls
+    disputes: Disputes
     jobs_on_record: Callable[[], Awaitable[Sequence[JobRecord]]]
     nodes_on_record: Callable[[], Awaitable[Sequence[NodeRecord]]]
     settings_in_force: Callable[[], Sequence[SettingRecord]]

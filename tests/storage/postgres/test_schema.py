@@ -44,6 +44,11 @@ HISTORY_BY_HAND = [
     "update cash_entry set usd_micros = 1",
     "delete from cash_entry",
     "update withdrawal set state = 'paid'",
+    "update dispute set state = 'open'",
+    "delete from dispute",
+    "update factor_reset set outcome = 'done'",
+    "delete from factor_reset",
+    "select credit_dispute(gen_random_uuid(), 1, 1, 'x', 'me')",
     "insert into redemption_code (batch_id, digest) values (1, '')",
     "update redemption_code set redeemed_at = null",
     "select digest from redemption_code",
@@ -105,6 +110,10 @@ GATEWAY_OVERREACH = [
     "select open_batch(1, 1, 1, 1, '', true, null, '', '', '')",
     "select fill_batch(1, '{}', '')",
     "select * from refused_call",
+    "select * from dispute",
+    "select * from factor_reset",
+    "select decide_dispute(gen_random_uuid(), 'credited', 1, 1, 'x', 'me')",
+    "select decide_reset(1, 'done', 'x', 'me')",
     "select withdraw(1, 1, '', '')",
     "select revoke_top_up(1, false, '', '')",
     "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
@@ -461,6 +470,10 @@ console first_byte_counts
 console provider_attempts
 console credit_on_record
 console decide_withdrawal
+console open_dispute
+console decide_dispute
+console ask_reset
+console decide_reset
 console enter_price
 console export_codes
 console extend_lot_on_record

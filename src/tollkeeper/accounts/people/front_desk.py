@@ -9,6 +9,7 @@ from tollkeeper.core.keys import Peppers
 from tollkeeper.core.people.lockout import Subject
 from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.email_changes import EmailChanges
+from tollkeeper.ports.factor_resets import FactorResets
 from tollkeeper.ports.passkeys import Passkeys
 from tollkeeper.ports.people import Lockouts, LoginRecord, Logins, PasswordHashes, SecondFactors, Sessions, SignUps
 from tollkeeper.ports.readings import ReadAsDesk
@@ -22,6 +23,7 @@ class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
     readings: ReadAsDesk
     second_factors: SecondFactors
     passkeys: Passkeys
+    factor_resets: FactorResets
     # Challenges that passkeys answered: each counts once.
     sent_forms: SentForms
     lockouts: Lockouts

@@ -12,5 +12,9 @@ STAFF_PLACES = (
     Place("/staff/groups", "adjustments", "Groups"),
     Place("/staff/codes", "ticket", "Codes"),
     Place("/staff/announcements", "speakerphone", "Announcements"),
+    Place("/staff/disputes", "message-report", "Disputes"),
+    Place("/staff/calls", "list-search", "Calls"),
+    Place("/staff/bans", "ban", "Bans"),
+    Place("/staff/resets", "fingerprint", "Resets"),
     Place("/staff/audit", "history", "Audit"),
 )

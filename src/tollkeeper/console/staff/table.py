@@ -17,5 +17,13 @@ STAFF: tuple[Page, ...] = (
     *groups.PAGES,
     *codes.PAGES,
     *announcements.PAGES,
+from tollkeeper.console.staff import audit, bans, calls, disputes, overview, resets
+
+STAFF: tuple[Page, ...] = (
+    *overview.PAGES,
+    *disputes.PAGES,
+    *calls.PAGES,
+    *bans.PAGES,
+    *resets.PAGES,
     *audit.PAGES,
 )
