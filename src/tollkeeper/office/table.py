@@ -7,6 +7,7 @@ from tollkeeper.office import (
     abuse,
     accounts,
     announcements,
+    attention,
     audit,
     calls,
     codes,
@@ -44,6 +45,7 @@ ACTS: Sequence[Act[Any, Any]] = (
     *abuse.ACTS,
     *calls.ACTS,
     *house.ACTS,
+    *attention.ACTS,
     *providers.ACTS,
     *provider_care.ACTS,
 )

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tollkeeper.core.money.amounts import Quota
-from tollkeeper.ports.providers.figures import AccountModelFigures, AttemptFigures, HourFigures
+from tollkeeper.ports.providers.figures import (
+    AccountModelFigures,
+    AttemptFigures,
+    FailureFigures,
+    HourFigures,
+)
 from tollkeeper.storage.postgres.database import Database
 
 FIGURES = """
@@ -39,6 +44,20 @@ BY_HOUR = FIGURES.format(by="hour", same="b.hour = s.hour")
 BY_MODEL = FIGURES.format(by="account, model_id", same="b.account = s.account and b.model_id = s.model_id")
 
 
+FAILURES = """
+with since as (select date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1) as at)
+select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers
+from (select hour, failure, times, for_callers from failure_hour
+      where hour >= (select at from since) and ($2 = '' or account = $2)
+      union all
+      select hour, failure, 1, was_last::integer
+      from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
+                             'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      where failed and ($2 = '' or account = $2)) each_one
+group by hour, failure order by hour, failure
+"""
+
+
 class SqlProviderFigures:
     """The `ProviderFigures` port."""
 
@@ -52,6 +71,9 @@ class SqlProviderFigures:
     async def by_model(self, hours: int, account: str = "") -> Sequence[AccountModelFigures]:
         rows = await self._database.rows(BY_MODEL, hours, account)
         return [AccountModelFigures(row["account"], row["model_id"], _figures(row)) for row in rows]
+
+    async def failures(self, hours: int, account: str = "") -> Sequence[FailureFigures]:
+        return [FailureFigures(**row) for row in await self._database.rows(FAILURES, hours, account)]
 
 
 def _figures(row: Any) -> AttemptFigures:
