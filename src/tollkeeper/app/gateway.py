@@ -97,10 +97,9 @@ def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
     forbid_core_dumps(inspectable=settings.inspectable)
     lookups, signals, booking = _connection_pools(settings)
-    changes, notifier = Changes(signals), notifier_of(settings)
-    bookkeeper, upstream = bookkeeper_of(settings, booking), upstream_of(settings)
-    call_log, book = CallLog(sys.stdout.fileno()), address_book_of(settings)
-    lengths, aside = ProcessAudioLengths(), Aside()
+    changes, notifier, upstream = Changes(signals), notifier_of(settings), upstream_of(settings)
+    bookkeeper, call_log = bookkeeper_of(settings, booking), CallLog(sys.stdout.fileno())
+    book, lengths, aside = address_book_of(settings), ProcessAudioLengths(), Aside()
     accounts = SqlProviderAccounts(lookups, changes, envelope_keys_of(settings))
     pool = pool_of(settings, accounts, changes, notifier, lookups, upstream)
     rate_limits = rate_limits_of(settings, lookups, changes)
