@@ -32,7 +32,7 @@ from tollkeeper.cli.provider_options import (
 from tollkeeper.cli.provider_trials import say_trial
 from tollkeeper.cli.provider_words import HEAD, details_fields, details_record, row_line, row_record
 from tollkeeper.cli.speak import Mistake, say
-from tollkeeper.office.lists import ROWS_MOST, Paging
+from tollkeeper.office.lists import ROWS_MOST
 from tollkeeper.office.provider_care import (
     drain_provider,
     pause_provider,
@@ -46,6 +46,7 @@ from tollkeeper.office.provider_wishes import (
     ProviderChangeWish,
     ProviderKeyWish,
     ProviderRemovalWish,
+    ProvidersWish,
     ProviderTrialWish,
     ProviderWish,
 )
@@ -139,7 +140,7 @@ async def _all_rows() -> list[ProviderRow]:
     rows: list[ProviderRow] = []
     after: str | None = ""
     while after is not None:
-        page = await perform(list_providers, Paging(limit=ROWS_MOST, after=after))
+        page = await perform(list_providers, ProvidersWish(limit=ROWS_MOST, after=after))
         rows += page.data
         after = page.next
     return rows

@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tollkeeper.accounts.providers.health import HealthTag
+from tollkeeper.office.lists import Paging
 from tollkeeper.office.wishes import ReasonText
 
 LIMIT_MOST = 2**31 - 1
@@ -84,6 +86,12 @@ class ProviderChangeWish(msgspec.Struct, frozen=True, kw_only=True):
     passes: ParameterNames | UnsetType = UNSET
     api_version: InterfaceVersion | UnsetType | None = UNSET
     insecure_http: PlainHttpAllowed = False
+
+
+class ProvidersWish(Paging, frozen=True, kw_only=True):
+    find: Annotated[str, msgspec.Meta(max_length=64, description="Part of the account's name; empty: all.")] = ""
+    vendor: Annotated[str, msgspec.Meta(max_length=32, description="Of one wire format; empty: of all.")] = ""
+    tag: Annotated[HealthTag | None, msgspec.Meta(description="How they are doing; left out: however.")] = None
 
 
 class ProviderWish(msgspec.Struct, frozen=True, kw_only=True):

@@ -30,13 +30,14 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
-from tollkeeper.office.lists import Listed, Paging, listed
+from tollkeeper.office.lists import Listed, listed
 from tollkeeper.office.provider_trials import ProviderTrial, trial_before_adding
 from tollkeeper.office.provider_views import ProviderDetails, ProviderRow, details_of, provider_rows
 from tollkeeper.office.provider_wishes import (
     NewProviderWish,
     ProviderChangeWish,
     ProviderRemovalWish,
+    ProvidersWish,
     ProviderWish,
 )
 from tollkeeper.office.wishes import Changed
@@ -59,11 +60,18 @@ class MadeProvider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @act("GET", "/providers", Scope.READ)
-async def list_providers(office: Office, wish: Paging, by: Actor) -> Listed[ProviderRow]:
+async def list_providers(office: Office, wish: ProvidersWish, by: Actor) -> Listed[ProviderRow]:
     """Every provider account by tier and name: its place in the pool, how it is doing, and what it earned in the last
     24 hours."""
     after = wish.after_key(tuple[int, str])
-    rows = [row for row in await provider_rows(office) if after is None or (row.tier, row.name) > after]
+    rows = [
+        row
+        for row in await provider_rows(office)
+        if wish.find in row.name
+        and wish.vendor in ("", row.vendor)
+        and wish.tag in (None, row.tag)
+        and (after is None or (row.tier, row.name) > after)
+    ]
     return listed(rows[: wish.limit + 1], wish.limit, lambda row: (row.tier, row.name))
 
 
