@@ -71,7 +71,7 @@ def test_every_place_of_the_side_bar_has_a_page() -> None:
 async def test_the_overview_says_that_nothing_happened_yet(application: Starlette, people: People) -> None:
     page = await (await staff_browser(application, people, Role.SUPPORT)).get("/staff")
     assert page.status == 200
-    assert "Revenue by hour" in page.text
+    assert "Revenue by hour, with cost" in page.text
 
 
 async def test_the_audit_page_shows_acts_and_a_break_in_the_chain(

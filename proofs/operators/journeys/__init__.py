@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from proofs.operators.journeys import audit, customers
 from proofs.operators.journeys import audit, catalog
 from proofs.operators.journeys import audit, support
+from proofs.operators.journeys import audit, providers
 from proofs.rig.console.travel import Journey
 
 # As many as there are to be.
@@ -20,5 +21,8 @@ JOURNEYS: Mapping[int, tuple[str, Journey]] = {
     9: ("a group's limits and price hold for its members", catalog.a_group_that_holds_for_its_members),
     12: ("a ban with its evidence lifted", support.a_ban_with_its_evidence_lifted),
     13: ("a disputed charge credited, and one that credits itself", support.disputed_charges_credited),
+    1: ("a provider added, tested, seen with traffic and margin", providers.one_is_added_tested_and_earns),
+    2: ("its key rotated under load without a failed call", providers.its_key_is_rotated_under_load),
+    3: ("paused, drained, removed", providers.one_is_paused_drained_and_removed),
     14: ("the audit chain verified, and a break in it shown", audit.the_chain_verified_and_a_break_shown),
 }

@@ -48,10 +48,12 @@ from tollkeeper.storage.people.operator_keys import SqlOperatorKeys
 from tollkeeper.storage.postgres.audit import SqlAuditTrail
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.house import house_facts
 from tollkeeper.storage.postgres.nodes import nodes_on_record
 from tollkeeper.storage.providers.accounts import SqlSuspensions
 from tollkeeper.storage.providers.desk import SqlProviderDesk
 from tollkeeper.storage.providers.figures import SqlProviderFigures
+from tollkeeper.storage.providers.reports import pool_reports
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusedCalls
@@ -102,6 +104,8 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         disputes=SqlDisputes(database),
         jobs_on_record=partial(jobs_on_record, database),
         nodes_on_record=partial(nodes_on_record, database),
+        pool_reports=partial(pool_reports, database),
+        house_facts=partial(house_facts, database, notifier.milliseconds),
         settings_in_force=partial(settings_in_force, settings),
         probe_key=partial(probe_key, settings),
         try_out=partial(trial_of, settings),

@@ -35,11 +35,13 @@ from tollkeeper.ports.customers.lots import LotDesk, Statements
 from tollkeeper.ports.customers.roster import Roster, Timelines
 from tollkeeper.ports.disputes import Disputes
 from tollkeeper.ports.house import NodeRecord, SettingRecord
+from tollkeeper.ports.house import HouseFacts, NodeRecord, SettingRecord
 from tollkeeper.ports.jobs import JobRecord
 from tollkeeper.ports.operators import OperatorKeys
 from tollkeeper.ports.people import SecondFactor
 from tollkeeper.ports.providers.desk import Finding
 from tollkeeper.ports.providers.figures import ProviderFigures
+from tollkeeper.ports.providers.live import ProcessReport
 from tollkeeper.ports.refused import RefusedCalls
 from tollkeeper.ports.secrets import SecretDesk
 from tollkeeper.ports.usage import UsageLog
@@ -80,6 +82,9 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     disputes: Disputes
     jobs_on_record: Callable[[], Awaitable[Sequence[JobRecord]]]
     nodes_on_record: Callable[[], Awaitable[Sequence[NodeRecord]]]
+    # What every process of the gateway that is heard of knows of the pool.
+    pool_reports: Callable[[], Awaitable[Sequence[ProcessReport]]]
+    house_facts: Callable[[], Awaitable[HouseFacts]]
     settings_in_force: Callable[[], Sequence[SettingRecord]]
     probe_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
     try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]

@@ -7,6 +7,7 @@ from tollkeeper.office import (
     abuse,
     accounts,
     announcements,
+    attention,
     audit,
     calls,
     codes,
@@ -52,6 +53,7 @@ ACTS: Sequence[Act[Any, Any]] = (
     *disputes.ACTS,
     *factor_resets.ACTS,
     *house.ACTS,
+    *attention.ACTS,
     *providers.ACTS,
     *provider_care.ACTS,
 )

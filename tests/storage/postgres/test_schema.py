@@ -325,8 +325,11 @@ console INSERT session
 console INSERT sign_up
 console UPDATE notice_choice
 console UPDATE operator_request
+gateway DELETE pool_report
 gateway INSERT node
+gateway INSERT pool_report
 gateway UPDATE node
+gateway UPDATE pool_report
 worker DELETE email_change
 worker DELETE lockout
 worker DELETE mail_token

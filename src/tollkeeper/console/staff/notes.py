@@ -34,4 +34,10 @@ STAFF_NOTES: Mapping[str, str] = {
     "reset-asked": "Asked for. Another member of staff confirms it within a day; the owner is told by mail.",
     "reset-done": "Dropped. The owner is told, and their sessions are over.",
     "reset-refused": "Refused. Everything stays as it is.",
+    "provider-changed": "The account is changed. Nodes know within two seconds.",
+    "provider-key": "It has its new key. Calls under way end with the old one: revoke that when they are over.",
+    "provider-paused": "The account is paused. It gets no more calls, on every node within two seconds.",
+    "provider-draining": "The account drains: its calls end, and it gets no more.",
+    "provider-active": "The account is active, and gets calls again.",
+    "provider-removed": "The account is removed, and its key with it. Revoke the key at the provider, too.",
 }

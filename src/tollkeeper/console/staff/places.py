@@ -16,5 +16,10 @@ STAFF_PLACES = (
     Place("/staff/calls", "list-search", "Calls"),
     Place("/staff/bans", "ban", "Bans"),
     Place("/staff/resets", "fingerprint", "Resets"),
+    Place("/staff/providers", "server-2", "Providers"),
+    Place("/staff/figures", "report-money", "Figures"),
+    Place("/staff/jobs", "clock-play", "Jobs"),
+    Place("/staff/nodes", "heart-rate-monitor", "Nodes"),
+    Place("/staff/settings", "adjustments", "Settings"),
     Place("/staff/audit", "history", "Audit"),
 )

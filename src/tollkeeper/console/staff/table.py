@@ -25,5 +25,13 @@ STAFF: tuple[Page, ...] = (
     *calls.PAGES,
     *bans.PAGES,
     *resets.PAGES,
+from tollkeeper.console.staff import audit, figures, house, overview, provider_acts, providers
+
+STAFF: tuple[Page, ...] = (
+    *overview.PAGES,
+    *providers.PAGES,
+    *provider_acts.PAGES,
+    *figures.PAGES,
+    *house.PAGES,
     *audit.PAGES,
 )

@@ -164,7 +164,7 @@ class ProviderDesk(Protocol):
         """Whether anything is different now. Raise NotOnFile, ChangedMeanwhile."""
         ...
 
-    async def remove(self, name: str, *, actor: str) -> None:
+    async def remove(self, name: str, reason: str, *, actor: str) -> None:
         """With its key. Its name stays taken, for its calls are on record under it. Raise NotOnFile, StillActive."""
         ...
 

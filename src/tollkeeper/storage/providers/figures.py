@@ -9,7 +9,12 @@ from typing import Any
 
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.pool.latency import BUCKETS
-from tollkeeper.ports.providers.figures import AccountModelFigures, AttemptFigures, HourFigures
+from tollkeeper.ports.providers.figures import (
+    AccountModelFigures,
+    AttemptFigures,
+    FailureFigures,
+    HourFigures,
+)
 from tollkeeper.storage.postgres.database import Database
 
 FIGURES = """
@@ -44,6 +49,17 @@ from (select model_id, delivered from provider_hour where hour >= {SINCE}
                              'ffffffff-ffff-ffff-ffff-ffffffffffff')) h
 group by model_id
 """
+FAILURES = f"""
+select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers
+from (select hour, failure, times, for_callers from failure_hour
+      where hour >= {SINCE} and ($2 = '' or account = $2)
+      union all
+      select hour, failure, 1, was_last::integer
+      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({SINCE})),
+                             'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      where failed and ($2 = '' or account = $2)) each_one
+group by hour, failure order by hour, failure
+"""
 
 
 class SqlProviderFigures:
@@ -62,6 +78,9 @@ class SqlProviderFigures:
 
     async def calls_by_model(self, hours: int) -> Mapping[str, int]:
         return {row["model_id"]: int(row["delivered"]) for row in await self._database.rows(CALLS_BY_MODEL, hours)}
+
+    async def failures(self, hours: int, account: str = "") -> Sequence[FailureFigures]:
+        return [FailureFigures(**row) for row in await self._database.rows(FAILURES, hours, account)]
 
 
 def _figures(row: Any) -> AttemptFigures:

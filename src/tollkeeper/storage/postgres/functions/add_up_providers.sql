@@ -18,11 +18,20 @@ begin
     end if;
     step_end := coalesce((select request_id from usage where request_id >= horizon and request_id < final
                           order by request_id offset p_rows limit 1), final);
+    with attempt as materialized (
+        select * from provider_attempts(horizon, step_end)
+    ), failures as (
+        insert into failure_hour as k
+        select hour, account, failure, count(*), count(*) filter (where was_last)
+        from attempt where failed group by hour, account, failure
+        on conflict (hour, account, failure) do update
+        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers
+    )
     insert into provider_hour as h
     select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
            sum(input_units), sum(output_units), sum(charged), sum(cost),
            first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
-    from provider_attempts(horizon, step_end)
+    from attempt
     group by hour, account, model_id
     on conflict (hour, account, model_id) do update
     set attempts = h.attempts + excluded.attempts, failed = h.failed + excluded.failed,
@@ -32,5 +41,6 @@ begin
         first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b));
     update provider_horizon set id = step_end;
     delete from provider_hour where hour < ledger_now() - interval '100 days';
+    delete from failure_hour where hour < ledger_now() - interval '100 days';
     return step_end < final;
 end $$;
