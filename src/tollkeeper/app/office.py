@@ -54,6 +54,7 @@ from tollkeeper.storage.providers.figures import SqlProviderFigures
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusedCalls
+from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
 
 @asynccontextmanager
@@ -95,6 +96,8 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         statements=SqlStatements(database),
         announcements=SqlAnnouncementDesk(database),
         secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
+        webhooks=SqlWebhookDesk(database, envelope_keys_of(settings)),
+        private_webhooks=settings.private_webhooks,
         usage_log=SqlUsageLog(database),
         receipts=SqlReceipts(database),
         refused_calls=SqlRefusedCalls(database),

@@ -42,6 +42,7 @@ from tollkeeper.ports.providers.figures import ProviderFigures
 from tollkeeper.ports.refused import RefusedCalls
 from tollkeeper.ports.secrets import SecretDesk
 from tollkeeper.ports.usage import UsageLog
+from tollkeeper.ports.webhooks import WebhookDesk
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +74,9 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     statements: Statements
     announcements: AnnouncementDesk
     secrets: SecretDesk
+    webhooks: WebhookDesk
+    # Whether webhooks in private networks, and over plain http, are called.
+    private_webhooks: bool
     usage_log: UsageLog
     receipts: Receipts
     refused_calls: RefusedCalls

@@ -23,6 +23,7 @@ from tollkeeper.office import (
     provider_care,
     providers,
     top_ups,
+    webhooks,
 )
 from tollkeeper.office.act import Act
 
@@ -46,4 +47,5 @@ ACTS: Sequence[Act[Any, Any]] = (
     *house.ACTS,
     *providers.ACTS,
     *provider_care.ACTS,
+    *webhooks.ACTS,
 )

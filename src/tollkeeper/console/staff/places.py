@@ -4,5 +4,6 @@ from tollkeeper.console.places import Place
 
 STAFF_PLACES = (
     Place("/staff", "chart-bar", "Overview"),
+    Place("/staff/webhooks", "webhook", "Webhooks"),
     Place("/staff/audit", "history", "Audit"),
 )

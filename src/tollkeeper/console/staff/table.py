@@ -1,6 +1,6 @@
 """Every page of staff."""
 
 from tollkeeper.console.pages import Page
-from tollkeeper.console.staff import audit, overview
+from tollkeeper.console.staff import audit, overview, webhooks
 
-STAFF: tuple[Page, ...] = (*overview.PAGES, *audit.PAGES)
+STAFF: tuple[Page, ...] = (*overview.PAGES, *webhooks.PAGES, *audit.PAGES)
