@@ -80,7 +80,7 @@ site:  ## Build the documentation site into dist/site; a dead link or a page tha
 
 assets:  ## Fetch what browsers load from npm, at the versions of tools/assets/package-lock.json (needs Node)
 	$(BIN)/python -m tools.assets
-	$(BIN)/python -m proofs.console.axe.fetch
+	$(BIN)/python -m proofs.rig.console.axe.fetch
 
 words:  ## What of the console is not translated; `make words PART=keys` writes it into words/zh/keys.po to be filled in
 	$(BIN)/python -m tools.words $(PART)

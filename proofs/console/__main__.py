@@ -7,22 +7,21 @@ and among many customers with many calls every page takes the server 150 ms at t
 """
 
 import random
-import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-from proofs.console import axe, timing
 from proofs.console.attacks import Tally, forms, others, sessions, xss
-from proofs.console.journeys import IN_ALL, JOURNEYS, Journey
-from proofs.console.place import Place
-from proofs.console.residents import a_resident
-from proofs.console.timing import P95_MS_MOST, Crowd
-from proofs.console.visitor import launched
+from proofs.console.journeys import IN_ALL, JOURNEYS
+from proofs.console.looks import look_at_every_page
 from proofs.rig.checks import Check, failed
+from proofs.rig.console import timing
+from proofs.rig.console.place import Place
+from proofs.rig.console.residents import a_resident
+from proofs.rig.console.timing import P95_MS_MOST, Crowd
+from proofs.rig.console.travel import travelled
+from proofs.rig.console.visitor import launched
 from proofs.rig.deployment import books_are_clean
 from proofs.rig.proof import Run, prove, say, seed
 from tollkeeper.look.words import LANGUAGES, USUAL
@@ -56,7 +55,7 @@ def main(run: Run) -> int:
         playwright = stack.enter_context(sync_playwright())
         browser = launched(playwright)
         stack.callback(browser.close)
-        checks += travelled(browser, place, run)
+        checks += travelled(browser, place, run, JOURNEYS, IN_ALL)
         checks += looked_at(browser, place, run)
         checks += attacked(browser, place, run, asked, chance)
         clean = books_are_clean(place.settings)
@@ -66,62 +65,11 @@ def main(run: Run) -> int:
     return 1 if failed(checks, timed=run.judges_timings) else 0
 
 
-def travelled(browser: Browser, place: Place, run: Run) -> list[Check]:
-    checks = []
-    for number, (name, journey) in JOURNEYS.items():
-        begun = time.monotonic()
-        problem = problem_on(journey, browser, place)
-        say(f"journey {number}, {name}: {problem or 'made'} in {time.monotonic() - begun:.1f} s")
-        checks.append(Check(f"journey {number}, {name}", not problem, problem))
-        run.figures["journeys"] = f"{sum(check.holds for check in checks)}/{IN_ALL}"
-    missing_journeys = IN_ALL - len(JOURNEYS)
-    return [*checks, Check("every journey is in the table", not missing_journeys, f"{missing_journeys} are not")]
-
-
-def problem_on(journey: Journey, browser: Browser, place: Place) -> str:
-    """What went wrong, and on which pages; one journey that fails does not end the others."""
-    try:
-        journey(browser, place)
-    except (AssertionError, Error, OSError, ValueError) as problem:
-        return f"{type(problem).__name__} {_line(problem)}: {problem} on {'; '.join(_open_pages(browser))}"
-    finally:
-        for context in list(browser.contexts):
-            context.close()
-    return ""
-
-
-def _open_pages(browser: Browser) -> Iterator[str]:
-    for page in (page for context in browser.contexts for page in context.pages):
-        try:
-            yield f"{page.url}: {' '.join(page.locator('main').all_inner_texts())[:200]}"
-        except Error:
-            # It is on its way to another.
-            yield page.url
-
-
-def _line(problem: BaseException) -> str:
-    """Of the journey, not of what it called."""
-    trace, found = problem.__traceback__, ""
-    while trace is not None:
-        file = Path(trace.tb_frame.f_code.co_filename)
-        found = f"{file.name}:{trace.tb_lineno}" if file.parent.name == "journeys" else found
-        trace = trace.tb_next
-    return found
-
-
 def looked_at(browser: Browser, place: Place, run: Run) -> list[Check]:
-    looked = axe.look_at_every_page(browser, place, a_resident(place), _folder(run))
+    looked = look_at_every_page(browser, place, a_resident(place), run.pictures_folder())
     run.figures |= {"pages": looked.pages, "axe_violations": len(looked.violations)}
     rules = sorted({f"{each.address} {each.rule}" for each in looked.violations})
     return [Check("axe finds nothing", not looked.violations, "; ".join(rules))]
-
-
-def _folder(run: Run) -> Path | None:
-    if run.pictures is None:
-        return None
-    folder = Path(run.pictures)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def attacked(browser: Browser, place: Place, run: Run, asked: Size, chance: random.Random) -> list[Check]:

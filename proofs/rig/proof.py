@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 import msgspec
@@ -32,11 +33,21 @@ class Run(msgspec.Struct, kw_only=True):
     before: str | None = None
     # The folder for pictures of what was seen, if any are wanted.
     pictures: str | None = None
+    # The number of the one journey that is wanted; None: all of them, and everything else.
+    only: int | None = None
     figures: dict[str, object] = {}
 
     def expect(self, *figures: str) -> None:
         """The last line has these, and no others of before."""
         self.figures = dict.fromkeys(figures, NOT_REACHED)
+
+    def pictures_folder(self) -> Path | None:
+        """Where pictures go, made if it is not there."""
+        if self.pictures is None:
+            return None
+        folder = Path(self.pictures)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     @property
     def judges_timings(self) -> bool:
@@ -50,8 +61,9 @@ def prove(proof: Callable[[Run], int], *figures: str) -> NoReturn:
     parser.add_argument("--size", choices=["small", "full"], default="small")
     parser.add_argument("--before", metavar="REVISION")
     parser.add_argument("--pictures", metavar="FOLDER")
+    parser.add_argument("--only", metavar="JOURNEY", type=int)
     asked = parser.parse_args()
-    run = Run(size=asked.size, before=asked.before, pictures=asked.pictures)
+    run = Run(size=asked.size, before=asked.before, pictures=asked.pictures, only=asked.only)
     run.expect(*figures)
     sys.exit(outcome(proof, run))
 

@@ -5,10 +5,10 @@ import pytest
 from proofs.console.attacks import Tally
 from proofs.console.attacks.payloads import PAYLOADS
 from proofs.console.attacks.xss import REFLECTING
-from proofs.console.calling import Call, usd_of
 from proofs.console.journeys import IN_ALL, JOURNEYS
-from proofs.console.residents import OWN, PUBLIC, address, parameters, shown_pages
-from proofs.console.timing import p95
+from proofs.rig.console.calling import Call, usd_of
+from proofs.rig.console.residents import OWN, PUBLIC, address, parameters, shown_pages
+from proofs.rig.console.timing import p95
 from tollkeeper.console.figures import exact
 from tollkeeper.console.pages import Page
 from tollkeeper.console.table import PAGES

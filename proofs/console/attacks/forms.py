@@ -7,10 +7,10 @@ from playwright.sync_api import Browser
 from proofs.console.attacks import Tally
 from proofs.console.attacks.elsewhere import Elsewhere
 from proofs.console.attacks.owned import what_is_owned
-from proofs.console.place import Place
-from proofs.console.residents import Resident, address
-from proofs.console.visitor import Visitor
-from proofs.console.wire import Wire
+from proofs.rig.console.place import Place
+from proofs.rig.console.residents import Resident, address
+from proofs.rig.console.visitor import Visitor
+from proofs.rig.console.wire import Wire
 from tollkeeper.console.pages import Who
 from tollkeeper.console.table import PAGES
 

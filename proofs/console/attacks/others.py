@@ -10,9 +10,9 @@ import uuid
 
 from proofs.console.attacks import Tally
 from proofs.console.attacks.owned import what_is_owned
-from proofs.console.place import Place
-from proofs.console.residents import PUBLIC, Resident, address, parameters
-from proofs.console.wire import Reply, Wire
+from proofs.rig.console.place import Place
+from proofs.rig.console.residents import PUBLIC, Resident, address, parameters
+from proofs.rig.console.wire import Reply, Wire
 from tollkeeper.app.console import site_of
 from tollkeeper.console.pages import Page
 from tollkeeper.console.seals import Seals

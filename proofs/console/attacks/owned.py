@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from proofs.console.place import Place
-from proofs.console.residents import Resident
+from proofs.rig.console.place import Place
+from proofs.rig.console.residents import Resident
 
 # Tables by account, and what of their rows may change by itself.
 TABLES: Mapping[str, tuple[str, ...]] = {

@@ -3,10 +3,10 @@
 from playwright.sync_api import Browser
 
 from proofs.console.attacks import Tally
-from proofs.console.place import Place
-from proofs.console.residents import Resident, address
-from proofs.console.visitor import Visitor
-from proofs.console.wire import SESSION_COOKIE, Wire
+from proofs.rig.console.place import Place
+from proofs.rig.console.residents import Resident, address
+from proofs.rig.console.visitor import Visitor
+from proofs.rig.console.wire import SESSION_COOKIE, Wire
 from tollkeeper.console.table import PAGES
 
 PLANTED = "A" * 43

@@ -16,10 +16,10 @@ from playwright.sync_api import Browser, Page
 
 from proofs.console.attacks import Tally
 from proofs.console.attacks.payloads import PAYLOADS
-from proofs.console.journeys.factors import set_up_an_app
-from proofs.console.place import Person, Place
-from proofs.console.visitor import Visitor
-from proofs.console.wire import Wire
+from proofs.rig.console.place import Person, Place
+from proofs.rig.console.second_factor import set_up_an_app
+from proofs.rig.console.visitor import Visitor
+from proofs.rig.console.wire import Wire
 
 # Before anything of a page runs.
 WATCH = """

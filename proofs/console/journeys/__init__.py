@@ -1,13 +1,10 @@
 """The journeys of people through the console, in one table."""
 
-from collections.abc import Callable, Mapping
-
-from playwright.sync_api import Browser
+from collections.abc import Mapping
 
 from proofs.console.journeys import chat, factors, keys, looks, money, outside, passkeys, usage, way_in
-from proofs.console.place import Place
+from proofs.rig.console.travel import Journey
 
-Journey = Callable[[Browser, Place], None]
 # As many as there are to be.
 IN_ALL = 16
 JOURNEYS: Mapping[int, tuple[str, Journey]] = {

@@ -2,9 +2,9 @@
 
 from playwright.sync_api import Browser, Locator
 
-from proofs.console.calling import in_usage
-from proofs.console.place import Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import in_usage
+from proofs.rig.console.place import Place
+from proofs.rig.console.visitor import Visitor
 
 WORDS = 30
 # So slow that whoever stops it stops it in the middle.

@@ -1,32 +1,11 @@
 """Journeys of whoever guards an account: second factors, sessions, passwords."""
 
-from datetime import UTC, datetime
-
-import pyotp
 from playwright.sync_api import Browser
 
-from proofs.console.place import MAIL_SECONDS, NOT_THE_PASSWORD, Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.place import MAIL_SECONDS, NOT_THE_PASSWORD, Place
+from proofs.rig.console.second_factor import next_code, set_up_an_app
+from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
-
-RECOVERY_CODES = 10
-
-
-def next_code(secret: str) -> str:
-    """What the app shows next: the one of this moment may be spent."""
-    return pyotp.TOTP(secret).at(datetime.now(UTC), counter_offset=1)
-
-
-def set_up_an_app(visitor: Visitor, person: Person) -> tuple[str, list[str]]:
-    """The app's secret, and the recovery codes."""
-    visitor.go("/security/second-factor")
-    visitor.send("/security/second-factor", password=person.password)
-    assert visitor.page.locator("svg.qr").count() == 1
-    secret = visitor.one("main p code").replace(" ", "")
-    visitor.send("/security/second-factor/confirm", code=pyotp.TOTP(secret).now())
-    codes = visitor.page.locator("ul.recovery li").all_inner_texts()
-    assert len(codes) == RECOVERY_CODES, codes
-    return secret, codes
 
 
 def an_app_and_a_recovery_code(browser: Browser, place: Place) -> None:

@@ -2,9 +2,9 @@
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import called, refused_with
-from proofs.console.place import Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import called, refused_with
+from proofs.rig.console.place import Person, Place
+from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
 
 SOON_SECONDS = 5.0

@@ -2,10 +2,10 @@
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import called
 from proofs.console.journeys.keys import new_key
-from proofs.console.place import Place
-from proofs.console.visitor import PHONE, Visitor
+from proofs.rig.console.calling import called
+from proofs.rig.console.place import Place
+from proofs.rig.console.visitor import PHONE, Visitor
 from tollkeeper.console.places import PLACES
 from tollkeeper.console.table import PAGES
 

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import called
-from proofs.console.journeys.factors import next_code, set_up_an_app
 from proofs.console.journeys.way_in import sign_up
-from proofs.console.place import Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import called
+from proofs.rig.console.place import Person, Place
+from proofs.rig.console.second_factor import next_code, set_up_an_app
+from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
 from tollkeeper.accounts.prices import PriceWish, enter_price_change
 from tollkeeper.app import Office

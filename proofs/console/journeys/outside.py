@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import called, in_usage, usd_of
 from proofs.console.journeys.keys import new_key
 from proofs.console.journeys.usage import downloaded
-from proofs.console.place import BILLING_HOST, Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import called, in_usage, usd_of
+from proofs.rig.console.place import BILLING_HOST, Person, Place
+from proofs.rig.console.visitor import Visitor
 from tools.node import command
 
 OLD_DAYS = 70

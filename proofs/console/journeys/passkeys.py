@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Browser
 
-from proofs.console.place import NOT_THE_PASSWORD, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.place import NOT_THE_PASSWORD, Place
+from proofs.rig.console.visitor import Visitor
 
 DEVICE = {
     "protocol": "ctap2",

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import Call, called, in_usage, lines, usd_of
 from proofs.console.journeys.keys import new_key
-from proofs.console.place import Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import Call, called, in_usage, lines, usd_of
+from proofs.rig.console.place import Place
+from proofs.rig.console.visitor import Visitor
 
 # What is compared: the column of the CSV file, and what the page's row has.
 COLUMNS = {

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 from playwright.sync_api import Browser
 
-from proofs.console.calling import called, in_usage, usd_of
-from proofs.console.place import NOT_THE_PASSWORD, PASSWORD, Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.calling import called, in_usage, usd_of
+from proofs.rig.console.place import NOT_THE_PASSWORD, PASSWORD, Person, Place
+from proofs.rig.console.visitor import Visitor
 
 ATTEMPTS_BEFORE_LOCK = 5
 

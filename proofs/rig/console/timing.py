@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from proofs.console.crowd import A_MODEL, Measured, gather
-from proofs.console.place import PlainConsole
-from proofs.console.residents import address, parameters
-from proofs.console.wire import SESSION_COOKIE, Wire
+from proofs.rig.console.crowd import A_MODEL, Measured, gather
+from proofs.rig.console.place import PlainConsole
+from proofs.rig.console.residents import address, parameters
+from proofs.rig.console.wire import SESSION_COOKIE, Wire
 from proofs.rig.database import fresh_database, migrated
 from proofs.rig.proof import say
 from tollkeeper.console.pages import Who

@@ -5,8 +5,8 @@ from decimal import Decimal
 import msgspec
 from openai import APIStatusError, OpenAI
 
-from proofs.console.place import Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.place import Place
+from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
 
 UNITS_PER_USD = 500_000 * 1_000_000

@@ -6,8 +6,8 @@ import pyotp
 from playwright.sync_api import Browser
 
 from proofs.console.journeys.chat import ask
-from proofs.console.place import BILLING_HOST, Person, Place
-from proofs.console.visitor import Visitor
+from proofs.rig.console.place import BILLING_HOST, Person, Place
+from proofs.rig.console.visitor import Visitor
 
 CHINESE = ("/", "/usage", "/keys/new", "/prices", "/statements", "/security", "/no-such-page")
 OpenPage = tuple[Visitor, str]

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from proofs.console.place import Person
+from proofs.rig.console.place import Person
 
 TOKEN = re.compile(r'name="form_token" value="([^"]+)"')
 SESSION_COOKIE = "__Host-tollkeeper"

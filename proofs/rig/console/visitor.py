@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright, Request, Response
 
-from proofs.console.place import Person, Place
+from proofs.rig.console.place import Person, Place
 from proofs.rig.patience import patience
 
 CHROMIUM = "/usr/bin/chromium"
@@ -71,7 +71,7 @@ class Visitor:
         assert answer is not None
         return answer.status
 
-    def send(self, action: str, **fields: str | bool) -> int:
+    def send(self, action: str, /, **fields: str | bool) -> int:
         """Fill in the form that goes to `action` on the open page, and send it; the status of what came."""
         form = self.form(action)
         for name, value in fields.items():

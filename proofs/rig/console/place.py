@@ -17,7 +17,7 @@ import msgspec
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP
 
-from proofs.console.tls import TlsDoor
+from proofs.rig.console.tls import TlsDoor
 from proofs.rig.customers import PROVIDER_KEY
 from proofs.rig.database import connect, migrated
 from proofs.rig.deployment import deployment

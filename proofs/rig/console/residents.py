@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from proofs.console.calling import called
-from proofs.console.place import Person, Place
-from proofs.console.wire import Wire
+from proofs.rig.console.calling import called
+from proofs.rig.console.place import Person, Place
+from proofs.rig.console.wire import Wire
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
 from tollkeeper.app import Office
