@@ -100,7 +100,8 @@ async def test_an_announced_price_is_told_and_a_first_one_is_not(
     model = await customers.a_model()
     assert await events(owner) == []
     await owner.execute(
-        "select enter_price($1, '', 3, null, null, ledger_now() + interval '9 days', interval '7 days', null, 'x')",
+        "select verdict from enter_price("
+        "$1, '', 3, null, null, ledger_now() + interval '9 days', interval '7 days', null, 'x')",
         model,
     )
     [(kind, data)] = await events(owner)
