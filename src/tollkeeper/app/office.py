@@ -32,6 +32,7 @@ from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.brand import SqlBrandDesk
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
@@ -97,6 +98,7 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         announcements=SqlAnnouncementDesk(database),
         secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
         webhooks=SqlWebhookDesk(database, envelope_keys_of(settings)),
+        brand=SqlBrandDesk(database, notifier),
         private_webhooks=settings.private_webhooks,
         usage_log=SqlUsageLog(database),
         receipts=SqlReceipts(database),

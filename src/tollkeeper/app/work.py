@@ -36,6 +36,7 @@ from tollkeeper.jobs.send_notices import send_notices
 from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.providers.post import HttpPoster
 from tollkeeper.settings import Settings
+from tollkeeper.storage.customers.brand import brand_on_file
 from tollkeeper.storage.customers.closing import SqlClosedAccounts
 from tollkeeper.storage.customers.notices import SqlAnnouncements, SqlNotices
 from tollkeeper.storage.jobs.book import SqlJobBook
@@ -83,7 +84,12 @@ async def work(settings: Settings) -> None:
 def _jobs_of_accounts(settings: Settings, database: Database) -> list[Job]:
     policy = abuse_policy_of(settings)
     traffic = SqlTraffic(database, policy)
-    postman = Postman(SqlOutbox(database, secrets.choice), mailer_of(settings), console_url=settings.console_url)
+    postman = Postman(
+        SqlOutbox(database, secrets.choice),
+        mailer_of(settings),
+        console_url=settings.console_url,
+        brand=partial(brand_on_file, database),
+    )
     low_balance = low_balance_of(settings)
     return [
         Job("send_mail", 2, postman.round, "mails sent"),

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from tollkeeper.console import charts, figures
 from tollkeeper.console.assets import address_of
+from tollkeeper.console.branding import branding_of
 from tollkeeper.console.desks import Site
 from tollkeeper.console.forms import ONCE_FIELD, TOKEN_FIELD
 from tollkeeper.console.key_names import key_name
@@ -35,6 +36,7 @@ class Templates:
     def render(self, template: str, visit: "Visit", values: Mapping[str, Any]) -> str:
         own = {
             "visit": visit,
+            "brand": branding_of(visit.desks.brand.known, visit.site.name),
             "form": visit.form,
             "wallet": visit.wallet,
             "path": visit.request.url.path,

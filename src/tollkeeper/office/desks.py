@@ -29,6 +29,7 @@ from tollkeeper.ports import (
 )
 from tollkeeper.ports.announcements import AnnouncementDesk
 from tollkeeper.ports.audit import AuditTrail
+from tollkeeper.ports.brand import BrandDesk
 from tollkeeper.ports.catalog.prices import PriceDesk
 from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.ports.customers.lots import LotDesk, Statements
@@ -75,6 +76,7 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     announcements: AnnouncementDesk
     secrets: SecretDesk
     webhooks: WebhookDesk
+    brand: BrandDesk
     # Whether webhooks in private networks, and over plain http, are called.
     private_webhooks: bool
     usage_log: UsageLog

@@ -8,6 +8,7 @@ from tollkeeper.office import (
     accounts,
     announcements,
     audit,
+    brand,
     calls,
     codes,
     customer_keys,
@@ -48,4 +49,5 @@ ACTS: Sequence[Act[Any, Any]] = (
     *providers.ACTS,
     *provider_care.ACTS,
     *webhooks.ACTS,
+    *brand.ACTS,
 )

@@ -314,6 +314,7 @@ console INSERT recovery_code
 console INSERT sent_form
 console INSERT session
 console INSERT sign_up
+console UPDATE brand
 console UPDATE notice_choice
 console UPDATE operator_request
 gateway INSERT node
