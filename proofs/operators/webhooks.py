@@ -14,9 +14,9 @@ from proofs.rig.console.calling import called
 from proofs.rig.console.place import Person, Place
 from proofs.rig.patience import came_true
 from tollkeeper.app import Office
-from tollkeeper.core.webhooks import EventKind
+from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.office.customer_keys import NewKeyWish, ShownKey, create_customer_key
-from tollkeeper.office.webhooks import NewWebhookWish, WebhookWish, add_webhook, remove_webhook, test_webhook
+from tollkeeper.office.webhooks import NewWebhookWish, WebhookWish, add_webhook, remove_webhook, try_webhook
 
 ARRIVES_WITHIN_SECONDS = 90.0
 # A round begins every two seconds, and one that is under way looks every half second.
@@ -24,7 +24,8 @@ DELAY_MOST_SECONDS = 5.0
 TESTS = 5
 
 NEAR_BUDGET = """
-update api_key set daily_budget = ceil(day_total / 0.9) from key_books where key_id = id and account_id = $1 returning id
+update api_key set daily_budget = ceil(day_total / 0.9) from key_books
+where key_id = id and account_id = $1 returning id
 """
 
 Event = tuple[str, float]
@@ -112,7 +113,7 @@ def _delays(place: Place, ear: Ear, numbers: list[int]) -> Check:
 
     async def test(desk: Office) -> None:
         for number in numbers:
-            await test_webhook(desk, WebhookWish(webhook=number), desk.operator)
+            await try_webhook(desk, WebhookWish(webhook=number), desk.operator)
 
     longest = 0.0
     for count in range(1, TESTS + 1):
@@ -144,29 +145,29 @@ def _near_budget(place: Place, _: Person) -> None:
         return await create_customer_key(desk, NewKeyWish(account=caller.account_id, name="near"), desk.operator)
 
     key = place.operate(make)
-    called(place, key.key)
+    called(place, key.text)
     place.rows(NEAR_BUDGET, caller.account_id)
 
 
-HAPPENINGS: dict[EventKind, Callable[[Place, Person], None]] = {
-    EventKind.RESTRICTED: _by_sql("select restrict_account($1, 60, 600, 3600, '192.0.2.99')"),
-    EventKind.BANNED: _by_sql("select ban_ip('192.0.2.99', 1, 'peak', '{}', $1, '')"),
-    EventKind.BALANCE_LOW: _by_sql(
+HAPPENINGS: dict[WebhookKind, Callable[[Place, Person], None]] = {
+    WebhookKind.RESTRICTED: _by_sql("select restrict_account($1, 60, 600, 3600, '192.0.2.99')"),
+    WebhookKind.BANNED: _by_sql("select ban_ip('192.0.2.99', 1, 'peak', '{}', $1, '')"),
+    WebhookKind.BALANCE_LOW: _by_sql(
         "insert into notice (account_id, kind, subject, balance) values ($1, 'low_balance', 1, 17)"
     ),
-    EventKind.PROVIDER_OUT: _by_sql(
+    WebhookKind.PROVIDER_OUT: _by_sql(
         "select suspend_provider_account((select min(id) from provider_account), 'the key was refused')",
         "select lift_suspension((select min(id) from provider_account), 'a proof')",
     ),
-    EventKind.BOOKS_NOT_CLEAN: _by_sql(
+    WebhookKind.BOOKS_NOT_CLEAN: _by_sql(
         "update job set judged_at = ledger_now(), judged_well = true where name = 'check_books'",
         "update job set judged_at = ledger_now() + interval '1 s', judged_well = false where name = 'check_books'",
         "update job set judged_at = ledger_now() + interval '2 s', judged_well = true where name = 'check_books'",
     ),
-    EventKind.PRICE_ANNOUNCED: _by_sql(
+    WebhookKind.PRICE_ANNOUNCED: _by_sql(
         "select verdict from enter_price((select min(id) from model where retired_at is null), '', 2, null, null,"
         " ledger_now() + interval '90 days', interval '30 days', null, 'a proof')"
     ),
-    EventKind.DISABLED: _by_sql("update account set disabled_at = ledger_now() where id = $1"),
-    EventKind.BUDGET_NEAR: _near_budget,
+    WebhookKind.DISABLED: _by_sql("update account set disabled_at = ledger_now() where id = $1"),
+    WebhookKind.BUDGET_NEAR: _near_budget,
 }

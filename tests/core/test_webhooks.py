@@ -7,7 +7,7 @@ from standardwebhooks.webhooks import Webhook
 
 from tollkeeper.core.webhooks import (
     EVENT_WORDS,
-    EventKind,
+    WebhookKind,
     address_problem,
     body_of,
     headers_of,
@@ -83,4 +83,4 @@ def test_what_stands_after_the_question_mark_is_not_shown() -> None:
 
 
 def test_every_kind_of_event_has_words() -> None:
-    assert set(EVENT_WORDS) == set(EventKind)
+    assert set(EVENT_WORDS) == set(WebhookKind)

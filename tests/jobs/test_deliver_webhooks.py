@@ -12,7 +12,7 @@ from tests.customers import Customers
 from tests.webhook_receiver import Receiver
 from tollkeeper.app import opened
 from tollkeeper.app.parts import envelope_keys_of
-from tollkeeper.core.webhooks import WAITS, EventKind
+from tollkeeper.core.webhooks import WAITS, WebhookKind
 from tollkeeper.jobs.deliver_webhooks import Courier
 from tollkeeper.ports.webhooks import WebhookChange, WebhookRecord
 from tollkeeper.providers.http import HttpUpstream
@@ -23,7 +23,7 @@ from tollkeeper.storage.webhooks.deliveries import SqlDeliveries, forget_old_eve
 from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-KINDS = [kind.value for kind in EventKind]
+KINDS = [kind.value for kind in WebhookKind]
 STATE = "select * from webhook_delivery order by id desc limit 1"
 
 

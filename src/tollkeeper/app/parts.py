@@ -29,7 +29,6 @@ from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.ports.providers.desk import Finding
 from tollkeeper.providers.http import HttpUpstream
 from tollkeeper.providers.pool import LivePool
-from tollkeeper.providers.post import ATTEMPT_SECONDS, HttpPoster
 from tollkeeper.providers.probe import key_is_accepted, trouble_of
 from tollkeeper.providers.trial import try_out
 from tollkeeper.providers.vendors.anthropic import Anthropic
@@ -185,20 +184,6 @@ def upstream_of(settings: Settings) -> HttpUpstream:
         proxy_url=settings.egress_proxy.reveal() or None,
         root_certificates=Path(certificates).read_bytes() if certificates else None,
     )
-
-
-def poster_of(settings: Settings) -> HttpPoster:
-    """Events leave as calls to providers do; only what is private is allowed by a setting of its own."""
-    allowed = settings.private_webhooks
-    certificates = settings.provider_certificates
-    upstream = HttpUpstream(
-        connect_seconds=settings.connect_seconds,
-        idle_seconds=ATTEMPT_SECONDS,
-        private_allowed=allowed,
-        proxy_url=settings.egress_proxy.reveal() or None,
-        root_certificates=Path(certificates).read_bytes() if certificates else None,
-    )
-    return HttpPoster(upstream, private_allowed=allowed)
 
 
 def address_book_of(settings: Settings) -> AddressBook:

@@ -17,9 +17,9 @@ from tollkeeper.app.parts import (
     mailer_of,
     notifier_of,
     opened,
-    poster_of,
     probe_key,
 )
+from tollkeeper.app.webhooks import poster_of
 from tollkeeper.jobs.announce_prices import announce_prices
 from tollkeeper.jobs.check_the_books import NOT_CLEAN, check_the_books
 from tollkeeper.jobs.clean_usage_log import clean_usage_log_in_turn, prepare_copy

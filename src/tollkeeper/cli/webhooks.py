@@ -11,7 +11,7 @@ from tollkeeper.cli.customers import MOST_ID
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import say
-from tollkeeper.core.webhooks import EventKind
+from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.office.webhooks import (
     DeliveriesWish,
     DeliveryWish,
@@ -27,7 +27,7 @@ from tollkeeper.office.webhooks import (
     list_webhooks,
     remove_webhook,
     rotate_webhook_secret,
-    test_webhook,
+    try_webhook,
 )
 from tollkeeper.office.wishes import NoWish
 from tollkeeper.ports.webhooks import DeliveryRecord
@@ -43,7 +43,9 @@ DELIVERY_FIELDS = (
     *("delivered_at", "given_up_at"),
 )
 Number = Annotated[int, typer.Argument(metavar="WEBHOOK", min=1, max=MOST_ID, help="Its number.")]
-Kinds = Annotated[list[EventKind] | None, typer.Option("--kind", help="A kind of event it is told of; repeat it.")]
+KindOptions = Annotated[
+    list[WebhookKind] | None, typer.Option("--kind", help="A kind of event it is told of; repeat it.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +56,7 @@ def register(app: typer.Typer) -> None:
 @command(ValueError)
 async def add(
     url: Annotated[str, typer.Argument(help="Where events are sent: https://host/path")],
-    kind: Kinds = None,
+    kind: KindOptions = None,
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
 ) -> None:
     """Send events to an address. The secret that signs them is shown once, now. Without --kind: of every kind."""
@@ -87,7 +89,7 @@ async def list_all(as_json: AsJson = False) -> None:
 async def change(
     webhook: Number,
     url: Annotated[str | None, typer.Option(help="Another address.")] = None,
-    kind: Kinds = None,
+    kind: KindOptions = None,
     note: Annotated[str | None, typer.Option(help="What it is for.")] = None,
 ) -> None:
     """Change where it sends to, what it is told of, or its note."""
@@ -121,7 +123,7 @@ async def rotate_secret(webhook: Number) -> None:
 @command(ValueError)
 async def test(webhook: Number) -> None:
     """Send it an event of the kind webhook.test."""
-    sent = await perform(test_webhook, WebhookWish(webhook=webhook))
+    sent = await perform(try_webhook, WebhookWish(webhook=webhook))
     say(f"delivery {sent.delivery} is on its way; what came of it: tollkeeper webhook deliveries {webhook}")
 
 

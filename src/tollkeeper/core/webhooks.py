@@ -47,7 +47,7 @@ JITTER: Final = 0.1
 GONE: Final = 410
 
 
-class EventKind(StrEnum):
+class WebhookKind(StrEnum):
     BALANCE_LOW = "account.balance_low"
     BUDGET_NEAR = "key.budget_near"
     RESTRICTED = "account.restricted"
@@ -59,15 +59,15 @@ class EventKind(StrEnum):
 
 
 # What pages and documents say of each.
-EVENT_WORDS: Final[Mapping[EventKind, str]] = {
-    EventKind.BALANCE_LOW: "An account's quota fell below its threshold",
-    EventKind.BUDGET_NEAR: "A key used 80 % of its budget of a day or month",
-    EventKind.RESTRICTED: "An account was restricted",
-    EventKind.DISABLED: "An account was disabled",
-    EventKind.BANNED: "A client's IP was banned",
-    EventKind.PROVIDER_OUT: "A provider account was taken out: its key was refused",
-    EventKind.BOOKS_NOT_CLEAN: "The books are not clean any more",
-    EventKind.PRICE_ANNOUNCED: "A price change was announced",
+EVENT_WORDS: Final[Mapping[WebhookKind, str]] = {
+    WebhookKind.BALANCE_LOW: "An account's quota fell below its threshold",
+    WebhookKind.BUDGET_NEAR: "A key used 80 % of its budget of a day or month",
+    WebhookKind.RESTRICTED: "An account was restricted",
+    WebhookKind.DISABLED: "An account was disabled",
+    WebhookKind.BANNED: "A client's IP was banned",
+    WebhookKind.PROVIDER_OUT: "A provider account was taken out: its key was refused",
+    WebhookKind.BOOKS_NOT_CLEAN: "The books are not clean any more",
+    WebhookKind.PRICE_ANNOUNCED: "A price change was announced",
 }
 
 

@@ -20,7 +20,7 @@ from tollkeeper.core.webhooks import (
     SECRET_BYTES,
     URL_CHARACTERS_MOST,
     BadWebhook,
-    EventKind,
+    WebhookKind,
     checked_url,
     secret_of,
     shown_url,
@@ -35,15 +35,15 @@ WebhookId = Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The webh
 WebhookUrl = Annotated[
     str, msgspec.Meta(max_length=URL_CHARACTERS_MOST, description="Where events are sent: https://host/path.")
 ]
-EventKinds = Annotated[list[EventKind], msgspec.Meta(min_length=1, max_length=50)]
-Note = Annotated[str, msgspec.Meta(max_length=200, description="What it is for: one line.")]
+WebhookKinds = Annotated[list[WebhookKind], msgspec.Meta(min_length=1, max_length=50)]
+WebhookNote = Annotated[str, msgspec.Meta(max_length=200, description="What it is for: one line.")]
 
 
 class NewWebhookWish(msgspec.Struct, frozen=True, kw_only=True):
     url: WebhookUrl
     # None: every kind that there is now.
-    kinds: EventKinds | None = None
-    note: Note = ""
+    kinds: WebhookKinds | None = None
+    note: WebhookNote = ""
 
 
 class WebhookWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +54,8 @@ class WebhookChangeWish(WebhookWish, frozen=True, kw_only=True):
     """What is left out stays as it is."""
 
     url: WebhookUrl | None = None
-    kinds: EventKinds | None = None
-    note: Note | None = None
+    kinds: WebhookKinds | None = None
+    note: WebhookNote | None = None
     is_on: Annotated[bool, msgspec.Meta(description="False: nothing is sent; events are not kept for it.")] | None = (
         None
     )
@@ -92,7 +92,7 @@ class MadeWebhook(msgspec.Struct, frozen=True, kw_only=True):
     secret: str
 
 
-class TestEvent(msgspec.Struct, frozen=True, kw_only=True):
+class SentEvent(msgspec.Struct, frozen=True, kw_only=True):
     delivery: int
 
 
@@ -112,7 +112,7 @@ async def show_webhook(office: Office, wish: WebhookWish, by: Actor) -> WebhookV
 async def add_webhook(office: Office, wish: NewWebhookWish, by: Actor) -> MadeWebhook:
     """Send events to an address, from now on. The secret that signs them is in the answer and nowhere else."""
     url = checked_url(wish.url, private_allowed=office.private_webhooks)
-    kinds = _names(wish.kinds if wish.kinds is not None else list(EventKind))
+    kinds = _names(wish.kinds if wish.kinds is not None else list(WebhookKind))
     secret = _new_secret()
     record = await office.webhooks.add(url, kinds, _note(wish.note), secret, actor=by.name)
     return MadeWebhook(webhook=view_of(record), secret=secret)
@@ -148,9 +148,9 @@ async def rotate_webhook_secret(office: Office, wish: WebhookWish, by: Actor) ->
 
 
 @act("POST", "/webhooks/{webhook}/test", Scope.EVERYTHING)
-async def test_webhook(office: Office, wish: WebhookWish, by: Actor) -> TestEvent:
+async def try_webhook(office: Office, wish: WebhookWish, by: Actor) -> SentEvent:
     """Send it an event of the kind webhook.test. Its deliveries show what came of that."""
-    return TestEvent(delivery=await office.webhooks.test(wish.webhook, actor=by.name))
+    return SentEvent(delivery=await office.webhooks.test(wish.webhook, actor=by.name))
 
 
 @act("GET", "/webhooks/{webhook}/deliveries", Scope.READ)
@@ -187,7 +187,7 @@ def _new_secret() -> str:
     return secret_of(secrets.token_bytes(SECRET_BYTES))
 
 
-def _names(kinds: Sequence[EventKind]) -> list[str]:
+def _names(kinds: Sequence[WebhookKind]) -> list[str]:
     return sorted({kind.value for kind in kinds})
 
 
@@ -202,7 +202,7 @@ ACTS = (
     change_webhook,
     remove_webhook,
     rotate_webhook_secret,
-    test_webhook,
+    try_webhook,
     list_webhook_deliveries,
     deliver_again,
 )

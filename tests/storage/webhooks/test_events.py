@@ -10,7 +10,7 @@ import pytest
 from tests.customers import Customers
 from tollkeeper.app import opened
 from tollkeeper.app.parts import envelope_keys_of
-from tollkeeper.core.webhooks import EventKind
+from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.settings import Settings
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.webhooks.deliveries import watch_key_budgets
@@ -27,7 +27,7 @@ async def worker(settings: Settings) -> AsyncIterator[Database]:
 async def desk(settings: Settings) -> AsyncIterator[SqlWebhookDesk]:
     async with opened(settings, DatabaseRole.CONSOLE) as database:
         found = SqlWebhookDesk(database, envelope_keys_of(settings))
-        await found.add("https://hooks.example.com/", [kind.value for kind in EventKind], "", "whsec_AAAA", actor="x")
+        await found.add("https://hooks.example.com/", [kind.value for kind in WebhookKind], "", "whsec_AAAA", actor="x")
         yield found
 
 

@@ -22,7 +22,7 @@ from tollkeeper.office.webhooks import (
     remove_webhook,
     rotate_webhook_secret,
     show_webhook,
-    test_webhook,
+    try_webhook,
 )
 from tollkeeper.office.wishes import ROW_MOST, NoWish
 from tollkeeper.ports import NotOnFile
@@ -80,7 +80,7 @@ async def rotate(visit: Visit) -> Response:
 
 
 async def test(visit: Visit) -> Response:
-    done = await acted(visit, test_webhook, webhook=_number(visit))
+    done = await acted(visit, try_webhook, webhook=_number(visit))
     return await show(visit) if done is None else visit.go(f"{PLACE}/{_number(visit)}", done="webhook-tested")
 
 
