@@ -27,6 +27,7 @@ ACTS = {
     *("refuse", "add", "set", "move", "enter", "extend", "drain", "test", "remove", "lift", "export", "clean"),
     *("provider", "model", "rotate-key", "retire", "reseal", "reopen", "set-group"),
     *("confirm", "decline"),
+    *("rotate-secret", "again", "on", "off", "change"),
     *("hide", "unhide", "provider", "model", "rotate-key", "retire", "reseal", "reopen"),
 }
 

@@ -41,6 +41,8 @@ TYPED = {
     "provider": (["provider", "pause", "nobody"], 1, "There is no provider account 'nobody'."),
     "pepper": (["pepper", "retire", "9"], 1, "Pepper 9 is not listed"),
     "envelope": (["envelope", "reseal"], 0, "0 secrets are sealed anew"),
+    "brand": (["brand", "set", "--accent-light", "#ffffff"], 2, "too hard to read"),
+    "webhook": (["webhook", "remove", "77"], 1, "There is no webhook 77."),
     "announce": (["announce", "remove", "77"], 1, "There is no announcement 77."),
     "ban": (["ban", "list"], 0, "No client is banned."),
     "restriction": (["restriction", "list"], 0, "No account is restricted."),

@@ -40,6 +40,7 @@ from tollkeeper.storage.catalog.models import SqlCatalog
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.catalog.price_list import SqlPriceList
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.brand import SqlBrandBook
 from tollkeeper.storage.customers.chat_keys import SqlChatKeys
 from tollkeeper.storage.customers.closing import SqlClosings
 from tollkeeper.storage.customers.disputes import SqlDisputes
@@ -129,6 +130,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         closings=SqlClosings(database, notifier),
         notices=SqlNoticeDesk(database),
         announcements=SqlAnnouncementDesk(database),
+        brand=SqlBrandBook(database, changes),
         low_balance=low_balance_of(settings),
         keys=SqlKeyDesk(database, notifier),
         key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),

@@ -32,6 +32,7 @@ from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.brand import SqlBrandDesk
 from tollkeeper.storage.customers.disputes import SqlDisputes
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
@@ -57,6 +58,7 @@ from tollkeeper.storage.providers.reports import pool_reports
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusedCalls
+from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
 
 @asynccontextmanager
@@ -98,6 +100,9 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         statements=SqlStatements(database),
         announcements=SqlAnnouncementDesk(database),
         secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
+        webhooks=SqlWebhookDesk(database, envelope_keys_of(settings)),
+        brand=SqlBrandDesk(database, notifier),
+        private_webhooks=settings.private_webhooks,
         usage_log=SqlUsageLog(database),
         receipts=SqlReceipts(database),
         refused_calls=SqlRefusedCalls(database),

@@ -58,6 +58,8 @@ FAMILIES = {
         "Envelope keys: secrets that seal provider keys, second factors and closed days of the books.",
     ),
     "announce": ("announcements", "What the console tells everybody."),
+    "brand": ("brand", "The brand: what the service is called and looks like, and its legal pages."),
+    "webhook": ("webhooks", "Webhooks: addresses that are told of events."),
     "ban": ("abuse", "Banned clients."),
     "restriction": ("abuse", "Accounts that were at peak for too long."),
     "books": ("books", "The books."),

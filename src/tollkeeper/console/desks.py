@@ -16,6 +16,7 @@ from tollkeeper.core.people.passkeys import RelyingParty
 from tollkeeper.office.desks import Office
 from tollkeeper.ports import Catalog, Faucet, KeyDesk, PartnerDesk, Receipts, Redemptions
 from tollkeeper.ports.announcements import AnnouncementDesk
+from tollkeeper.ports.brand import BrandBook
 from tollkeeper.ports.catalog.prices import PriceDesk, PriceList
 from tollkeeper.ports.customers.closing import Closings
 from tollkeeper.ports.customers.faucet import FaucetTerms
@@ -38,6 +39,7 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     closings: Closings
     notices: NoticeDesk
     announcements: AnnouncementDesk
+    brand: BrandBook
     # Below which customers are told that little is left, where they chose nothing else.
     low_balance: Quota
     keys: KeyDesk

@@ -64,5 +64,8 @@ def staff_get(path: str, make: Handler, scope: Scope) -> Page:
     return Page(method="GET", path=path, who=Who.STAFF, make=make, scope=scope)
 
 
-def staff_post(path: str, make: Handler, scope: Scope, *, once: bool = False) -> Page:
-    return Page(method="POST", path=path, who=Who.STAFF, make=make, scope=scope, once=once)
+def staff_post(
+    path: str, make: Handler, scope: Scope, *, once: bool = False, bytes_most: int = FORM_BYTES_MOST
+) -> Page:
+    who = Who.STAFF
+    return Page(method="POST", path=path, who=who, make=make, scope=scope, once=once, body_bytes_most=bytes_most)

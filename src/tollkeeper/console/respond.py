@@ -60,6 +60,7 @@ def endpoint(house: House, page: Page) -> Callable[[Request], Awaitable[Response
     """What the server calls for a page."""
 
     async def answer(request: Request) -> Response:
+        await house.desks.brand.look()
         visit = open_visit(house, request)
         response = await _answer(page, visit)
         response.headers.update(headers_for(house.site, no_referrer=page.no_referrer))

@@ -9,6 +9,7 @@ from tollkeeper.office import (
     announcements,
     attention,
     audit,
+    brand,
     calls,
     codes,
     customer_keys,
@@ -28,6 +29,7 @@ from tollkeeper.office import (
     providers,
     restricting,
     top_ups,
+    webhooks,
 )
 from tollkeeper.office.act import Act
 
@@ -56,4 +58,6 @@ ACTS: Sequence[Act[Any, Any]] = (
     *attention.ACTS,
     *providers.ACTS,
     *provider_care.ACTS,
+    *webhooks.ACTS,
+    *brand.ACTS,
 )

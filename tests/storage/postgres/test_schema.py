@@ -306,6 +306,7 @@ console DELETE lockout
 console DELETE passkey
 console DELETE provider_account
 console DELETE recovery_code
+console DELETE webhook
 console INSERT account_group
 console INSERT lockout
 console INSERT announcement
@@ -323,6 +324,7 @@ console INSERT recovery_code
 console INSERT sent_form
 console INSERT session
 console INSERT sign_up
+console UPDATE brand
 console UPDATE notice_choice
 console UPDATE operator_request
 gateway DELETE pool_report
@@ -341,6 +343,7 @@ worker DELETE idempotency
 worker DELETE sent_form
 worker DELETE session
 worker DELETE sign_up
+worker DELETE webhook_event
 worker INSERT books_mark
 worker INSERT books_seal
 worker INSERT mail_token
@@ -448,6 +451,24 @@ console UPDATE session.last_seen_at
 console UPDATE session.revoked_at
 console UPDATE session.second_factor_at
 console UPDATE sign_up.account_id
+console INSERT webhook.url
+console INSERT webhook.note
+console INSERT webhook.kinds
+console INSERT webhook.secret_sealed
+console INSERT webhook.created_by
+console UPDATE webhook.url
+console UPDATE webhook.note
+console UPDATE webhook.kinds
+console UPDATE webhook.secret_sealed
+console UPDATE webhook.former_sealed
+console UPDATE webhook.former_until
+console UPDATE webhook.failing_since
+console UPDATE webhook.disabled_at
+console UPDATE webhook.disabled_because
+console UPDATE webhook_delivery.attempts
+console UPDATE webhook_delivery.next_try_at
+console UPDATE webhook_delivery.delivered_at
+console UPDATE webhook_delivery.given_up_at
 gateway INSERT worker.node
 gateway INSERT worker.serves
 gateway UPDATE worker.ended_at
@@ -460,6 +481,9 @@ worker UPDATE outbox.attempts
 worker UPDATE outbox.given_up_at
 worker UPDATE outbox.next_try_at
 worker UPDATE outbox.sent_at
+worker UPDATE webhook_delivery.attempts
+worker UPDATE webhook_delivery.next_try_at
+worker UPDATE webhook_delivery.given_up_at
 worker UPDATE worker.ended_at
 worker UPDATE worker.heartbeat_at
 """
@@ -497,6 +521,7 @@ console revoke_lot_on_record
 console revoke_reward
 console revoke_top_up
 console rotate_key
+console send_test_event
 console uuid_floor
 console withdraw
 console withdraw_price
@@ -545,6 +570,8 @@ worker reopen_books
 worker notice_day_spend
 worker notice_expiring
 worker notice_low_balances
+worker notice_key_budgets
+worker note_delivery
 worker restrict_account
 worker settle_batch
 worker suspend_provider_account

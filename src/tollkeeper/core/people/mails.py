@@ -223,6 +223,12 @@ def compose(
     return Mail(words.subject.format(**told), words.text.format(**told) + "\n")
 
 
+def signed(mail: Mail, *, name: str, support: str) -> Mail:
+    """With the service's name and where its support is below it, where the operator has said them."""
+    lines = [line for line in (name, support) if line]
+    return msgspec.structs.replace(mail, text=mail.text + "\n-- \n" + "\n".join(lines) + "\n") if lines else mail
+
+
 def _parts_told(old: str, new: str) -> str:
     """A line for each part that is set before a change of a price, or after it. Both come as JSON, as the book has it;
     empty where there are none, and in mails that an earlier version wrote."""

@@ -40,26 +40,28 @@ BUCKET_SUMS = ", ".join(f"coalesce(sum(first_byte[{place}]), 0)" for place in ra
 SINCE = "date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1)"
 BY_HOUR = FIGURES.format(by="hour", buckets=BUCKET_SUMS, since=SINCE)
 BY_MODEL = FIGURES.format(by="account, model_id", buckets=BUCKET_SUMS, since=SINCE)
-CALLS_BY_MODEL = f"""
+EACH_MODEL = """
 select model_id, sum(delivered) as delivered
-from (select model_id, delivered from provider_hour where hour >= {SINCE}
+from (select model_id, delivered from provider_hour where hour >= {since}
       union all
       select model_id, delivered::integer
-      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({SINCE})),
+      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({since})),
                              'ffffffff-ffff-ffff-ffff-ffffffffffff')) h
 group by model_id
 """
-FAILURES = f"""
+EACH_FAILURE = """
 select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers
 from (select hour, failure, times, for_callers from failure_hour
-      where hour >= {SINCE} and ($2 = '' or account = $2)
+      where hour >= {since} and ($2 = '' or account = $2)
       union all
       select hour, failure, 1, was_last::integer
-      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({SINCE})),
+      from provider_attempts(greatest((select id from provider_horizon), uuid_floor({since})),
                              'ffffffff-ffff-ffff-ffff-ffffffffffff')
       where failed and ($2 = '' or account = $2)) each_one
 group by hour, failure order by hour, failure
 """
+CALLS_BY_MODEL = EACH_MODEL.format(since=SINCE)
+FAILURES = EACH_FAILURE.format(since=SINCE)
 
 
 class SqlProviderFigures:

@@ -3,7 +3,7 @@
 from tollkeeper.storage.postgres.migrations.script import run_sql_beside
 
 revision = "0040"
-down_revision = "0037"
+down_revision = "0039"
 
 
 def upgrade() -> None:

@@ -3,7 +3,7 @@
 from tollkeeper.storage.postgres.migrations.script import run_sql_beside
 
 revision = "0042"
-down_revision = "0037"
+down_revision = "0041"
 
 
 def upgrade() -> None:
