@@ -21,7 +21,7 @@ ABOUT = re.compile(r"/([a-z-]+)/\{")
 # By one word each: `account_id` is an account, too.
 KNOWN = (
     *("account", "announcement", "key", "lot", "month", "group", "price", "batch", "top_up", "withdrawal", "reward"),
-    *("ban", "request", "provider", "model", "operator_key", *ONE_OF_EACH),
+    *("ban", "request", "provider", "model", "operator_key", "delivery", *ONE_OF_EACH),
 )
 # Of pages whose address names something after the question mark.
 QUERIES = {
@@ -58,6 +58,8 @@ def furnished(place: Place, key: str) -> dict[str, str]:
         "provider": str(api.get("/providers").told["data"][0]["name"]),
         "model": "gpt-4o",
         "operator_key": "key-of-read",
+        # It is asked for in forms alone, which nobody sends here.
+        "delivery": "1",
     }
 
 

@@ -20,6 +20,8 @@ FORMS: Mapping[str, str] = {
     "/staff/withdrawals/{withdrawal:int}/pay": "pay_cash",
     "/staff/withdrawals/{withdrawal:int}/refuse": "refuse_cash",
 }
+# What people type where programs say it otherwise, by act.
+TYPED: Mapping[str, Mapping[str, str]] = {"extend_lot": {"until": "2099-01-01"}}
 
 
 class FormSender:

@@ -20,7 +20,7 @@ import msgspec
 from proofs.operators.api import Api, ApiReply, operator_key
 from proofs.operators.earnings import an_earner
 from proofs.operators.furnished import filled
-from proofs.operators.money_forms import FORMS, FormSender
+from proofs.operators.money_forms import FORMS, TYPED, FormSender
 from proofs.operators.rooms import one_of_each
 from proofs.operators.sessions import VisitorKind, session
 from proofs.rig.checks import Check
@@ -159,9 +159,9 @@ def _form_moves(place: Place, sender: FormSender, page: Page, act_name: str, by_
     [act] = [act for act in ACTS if act.name == act_name]
     about = subject(place, act)
     path = filled(page.path, about.ids)
-    form_id = sender.form_id(path)
+    form_id, fields = sender.form_id(path), {**about.fields, **TYPED.get(act_name, {})}
     before = _standing(place)
-    replies = _at_once(lambda _: sender.send(path, about.fields, form_id))
+    replies = _at_once(lambda _: sender.send(path, fields, form_id))
     by_all = _moved(before, _standing(place))
     statuses = sorted({reply.status for reply in replies})
     wrong = by_all != by_one or any(status not in (200, 303, 429) for status in statuses)
