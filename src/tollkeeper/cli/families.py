@@ -59,7 +59,7 @@ FAMILIES = {
     ),
     "announce": ("announcements", "What the console tells everybody."),
     "ban": ("abuse", "Banned clients."),
-    "restriction": ("abuse", "Accounts that were at peak for too long."),
+    "restriction": ("abuse", "Accounts that were at peak for too long, or that staff restricted."),
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "usage": ("usage", "The usage log."),
