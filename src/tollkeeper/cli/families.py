@@ -61,7 +61,7 @@ FAMILIES = {
     "brand": ("brand", "The brand: what the service is called and looks like, and its legal pages."),
     "webhook": ("webhooks", "Webhooks: addresses that are told of events."),
     "ban": ("abuse", "Banned clients."),
-    "restriction": ("abuse", "Accounts that were at peak for too long."),
+    "restriction": ("abuse", "Accounts that were at peak for too long, or that staff restricted."),
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "dispute": ("disputes", "Charges that customers hold to be wrong."),
