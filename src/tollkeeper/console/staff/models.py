@@ -46,6 +46,7 @@ async def show(visit: Visit) -> Response:
         rows=page.data if page else [],
         older=next_page(visit, LIST, page),
         kinds=list(Kind),
+        groups=await group_names(visit),
         asked={name: visit.query.get(name, "") for name in ("kind", "hidden", "group")},
         may_change=has_scope(visit, Scope.CATALOG),
     )
