@@ -181,7 +181,8 @@ async def test_the_words_of_a_closed_account_are_forgotten(
 ) -> None:
     call = await a_call(owner, customer, CallMade(model=model))
     await disputed(office, call, note="my own words")
-    await owner.execute("update account set closed_at = now() - interval '40 days' where id = $1", customer.account_id)
+    closed = "update account set closed_at = now() - interval '40 days', disabled_at = now() where id = $1"
+    await owner.execute(closed, customer.account_id)
     await owner.execute("select forget_closed_accounts(now() - interval '30 days', 10)")
     assert await owner.fetchval("select note from dispute where request_id = $1", call) == ""
 
