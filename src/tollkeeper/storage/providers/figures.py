@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tollkeeper.core.money.amounts import Quota
+from tollkeeper.core.pool.latency import BUCKETS
 from tollkeeper.ports.providers.figures import (
     AccountModelFigures,
     AttemptFigures,
@@ -16,39 +17,40 @@ from tollkeeper.ports.providers.figures import (
 )
 from tollkeeper.storage.postgres.database import Database
 
+SUMS = "attempts, failed, delivered, input_units, output_units, charged, cost, first_byte"
+BUCKET_SUMS = ", ".join(f"sum(first_byte[{bucket}])" for bucket in range(1, BUCKETS + 1))
 FIGURES = """
 with since as (select date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1) as at
-), hours as (
-    select * from provider_hour where hour >= (select at from since) and ($2 = '' or account = $2)
+), counted as (
+    {rolled_up}
     union all
-    select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
+    select {by}, count(*), count(*) filter (where failed), count(*) filter (where delivered),
            sum(input_units), sum(output_units), sum(charged), sum(cost),
            first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
     from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
                            'ffffffff-ffff-ffff-ffff-ffffffffffff')
     where $2 = '' or account = $2
-    group by hour, account, model_id
-), buckets as (
-    select {by}, bucket, sum(times) as times
-    from hours, unnest(first_byte) with ordinality counted (times, bucket) group by {by}, bucket
-), sums as (
-    select {by}, sum(attempts) as attempts, sum(failed) as failed, sum(delivered) as delivered,
-           sum(input_units) as input_units, sum(output_units) as output_units, sum(charged) as charged,
-           sum(cost) as cost
-    from hours group by {by}
+    group by {by}
 )
-select s.*, (select array_agg(times order by bucket) from buckets b where {same}) as first_byte
-from sums s order by {by}
+select {by}, sum(attempts) as attempts, sum(failed) as failed, sum(delivered) as delivered,
+       sum(input_units) as input_units, sum(output_units) as output_units, sum(charged) as charged, sum(cost) as cost,
+       array[{buckets}] as first_byte
+from counted group by {by} order by {by}
 """
-BY_HOUR = FIGURES.format(by="hour", same="b.hour = s.hour")
-BY_MODEL = FIGURES.format(by="account, model_id", same="b.account = s.account and b.model_id = s.model_id")
-
-
+# All accounts together, or one of them: each along an index of its own.
+HOURS = """select hour, {sums} from service_hour where $2 = '' and hour >= (select at from since)
+    union all
+    select hour, {sums} from provider_hour where account = $2 and hour >= (select at from since)"""
+MODELS = """select account, model_id, {sums} from provider_hour where $2 = '' and hour >= (select at from since)
+    union all
+    select account, model_id, {sums} from provider_hour where account = $2 and hour >= (select at from since)"""
+BY_HOUR = FIGURES.format(by="hour", rolled_up=HOURS.format(sums=SUMS), buckets=BUCKET_SUMS)
+BY_MODEL = FIGURES.format(by="account, model_id", rolled_up=MODELS.format(sums=SUMS), buckets=BUCKET_SUMS)
 FAILURES = """
 with since as (select date_trunc('hour', ledger_now(), 'UTC') - make_interval(hours => $1) as at)
 select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers
 from (select hour, failure, times, for_callers from failure_hour
-      where hour >= (select at from since) and ($2 = '' or account = $2)
+      where hour >= (select at from since) and account = $2
       union all
       select hour, failure, 1, was_last::integer
       from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
