@@ -13,6 +13,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 WIDTH, HEIGHT = 860, 220
+# Of one that has half of a page.
+HALF_WIDTH = 480
 LEFT_LEAST, RIGHT, TOP, BOTTOM = 44, 4, 8, 24
 # Of a digit on the axis.
 DIGIT_WIDTH = 7
@@ -56,23 +58,28 @@ def count_tick(value: Decimal) -> str:
 
 
 def stacked_bars(
-    bars: Sequence[Bar], *, title: str, tick: Callable[[Decimal], str] = usd_tick, least: Decimal = Decimal()
+    bars: Sequence[Bar],
+    *,
+    title: str,
+    tick: Callable[[Decimal], str] = usd_tick,
+    least: Decimal = Decimal(),
+    width: int = WIDTH,
 ) -> Markup:
     """Bars by day, each of pieces; `title` is what a screen reader says of the whole. `least`: how high the axis is at
     least, where its quarters would be no whole numbers."""
     highest = max((sum((piece.value for piece in bar.pieces), Decimal()) for bar in bars), default=Decimal())
     top = round_top(max(highest, least))
     left = max(LEFT_LEAST, 8 + DIGIT_WIDTH * max(len(tick(top * quarter / 4)) for quarter in range(5)))
-    slot = (WIDTH - left - RIGHT) / max(len(bars), 1)
+    slot = (width - left - RIGHT) / max(len(bars), 1)
     drawn = [
-        _grid(top, left, tick),
+        _grid(top, left, width, tick),
         *(_bar(bar, left + slot * at, slot, top) for at, bar in enumerate(bars)),
         _labels(bars, left, slot),
     ]
     # A picture has nothing in it that could be pressed; bars that are links make it a group of these.
     role = "group" if any(piece.href for bar in bars for piece in bar.pieces) else "img"
-    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}</svg>').format(
-        WIDTH, HEIGHT, role, title, Markup("").join(drawn)
+    return Markup('<svg class="chart{}" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}</svg>').format(
+        "" if width == WIDTH else " half", width, HEIGHT, role, title, Markup("").join(drawn)
     )
 
 
@@ -124,7 +131,7 @@ def round_top(highest: Decimal) -> Decimal:
     )
 
 
-def _grid(top: Decimal, left: int, tick: Callable[[Decimal], str]) -> Markup:
+def _grid(top: Decimal, left: int, width: int, tick: Callable[[Decimal], str]) -> Markup:
     lines = []
     for quarter in range(5):
         y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * quarter / 4
@@ -132,7 +139,7 @@ def _grid(top: Decimal, left: int, tick: Callable[[Decimal], str]) -> Markup:
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
                 '<text class="tick" aria-hidden="true" x="{}" y="{}" text-anchor="end">{}</text>'
-            ).format(left, WIDTH - RIGHT, f"{y:.1f}", f"{y:.1f}", left - 8, f"{y + 4:.1f}", tick(top * quarter / 4))
+            ).format(left, width - RIGHT, f"{y:.1f}", f"{y:.1f}", left - 8, f"{y + 4:.1f}", tick(top * quarter / 4))
         )
     return Markup("").join(lines)
 

@@ -22,7 +22,7 @@ from tollkeeper.office.house import BOOKS_JOB
 from tollkeeper.office.lists import Listed
 from tollkeeper.office.provider_views import ProviderRow, provider_rows
 from tollkeeper.office.wishes import NoWish
-from tollkeeper.ports.house import HouseFacts
+from tollkeeper.ports.house import AnnouncedPrice
 from tollkeeper.ports.jobs import JobRecord
 
 # A job is late when it was due so long ago; one that is done more often, when it missed its turn.
@@ -61,6 +61,12 @@ class HouseView(msgspec.Struct, frozen=True, kw_only=True):
     # Null where there was no call.
     own_p50_ms: float | None
     own_p99_ms: float | None
+    # Lots that lapse within seven days with something left in them.
+    lapsing_lots: int
+    lapsing_accounts: int
+    lapsing: Amount
+    # Prices that are announced, the soonest first.
+    announced_prices: Sequence[AnnouncedPrice]
 
 
 @act("GET", "/house", Scope.READ)
@@ -78,23 +84,32 @@ async def show_house(office: Office, wish: NoWish, by: Actor) -> HouseView:
         processes=len(reports),
         own_p50_ms=own_latency_ms(pools, 50),
         own_p99_ms=own_latency_ms(pools, 99),
+        lapsing_lots=facts.lapsing_lots,
+        lapsing_accounts=facts.lapsing_accounts,
+        lapsing=amount_of(facts.lapsing),
+        announced_prices=facts.announced_prices,
     )
 
 
 @act("GET", "/attention", Scope.READ)
 async def list_attention(office: Office, wish: NoWish, by: Actor) -> Listed[Matter]:
     """What wants a person now: books that are not clean, provider accounts that are out, jobs that are late, …"""
-    jobs, facts, now = await office.jobs_on_record(), await office.house_facts(), await office.prices.now()
-    return Listed(
-        [
-            *_of_books(jobs),
-            *_of_providers(await provider_rows(office)),
-            *_of_holds(facts),
-            *_of_jobs(jobs, now),
-            *_of_lots(facts),
-            *_of_prices(facts),
-        ]
-    )
+    house, jobs = await show_house(office, wish, by), await office.jobs_on_record()
+    return Listed(matters_of(house, await provider_rows(office), jobs, await office.prices.now()))
+
+
+def matters_of(
+    house: HouseView, providers: Sequence[ProviderRow], jobs: Sequence[JobRecord], now: datetime
+) -> list[Matter]:
+    """The same of what was asked for already."""
+    return [
+        *_of_books(jobs),
+        *_of_providers(providers),
+        *_of_holds(house),
+        *_of_jobs(jobs, now),
+        *_of_lots(house),
+        *_of_prices(house),
+    ]
 
 
 def is_late(job: JobRecord, now: datetime) -> bool:
@@ -114,7 +129,7 @@ def _of_books(jobs: Iterable[JobRecord]) -> Iterator[Matter]:
 def _of_providers(rows: Iterable[ProviderRow]) -> Iterator[Matter]:
     for row in rows:
         if row.tag in OUT:
-            told = f"{row.name} is {row.tag.value}. {row.health}."
+            told = f"{row.name}: {row.health}."
         elif row.tag is HealthTag.PARTLY:
             models = ", ".join(breaker.model for breaker in row.breakers if breaker.model)
             told = f"{row.name} is out for {models}. Calls of these go to other accounts, if there are any."
@@ -123,10 +138,10 @@ def _of_providers(rows: Iterable[ProviderRow]) -> Iterator[Matter]:
         yield Matter(kind=MatterKind.PROVIDER, subject=row.name, told=told)
 
 
-def _of_holds(facts: HouseFacts) -> Iterator[Matter]:
-    if facts.overdue_holds:
+def _of_holds(house: HouseView) -> Iterator[Matter]:
+    if house.overdue_holds:
         told = (
-            f"{facts.overdue_holds} calls hold quota for longer than a call can take. A worker closes such holds: is "
+            f"{house.overdue_holds} calls hold quota for longer than a call can take. A worker closes such holds: is "
             "one running?"
         )
         yield Matter(kind=MatterKind.HOLDS, subject="", told=told)
@@ -143,15 +158,14 @@ def _of_jobs(jobs: Iterable[JobRecord], now: datetime) -> Iterator[Matter]:
         yield Matter(kind=MatterKind.JOB, subject=job.name, told=told)
 
 
-def _of_lots(facts: HouseFacts) -> Iterator[Matter]:
-    if facts.lapsing_lots:
-        whose = "1 customer" if facts.lapsing_accounts == 1 else f"{facts.lapsing_accounts} customers"
-        amount = amount_of(facts.lapsing).usd
-        told = f"Lots of {whose} lapse within seven days, with {amount} USD left in them."
+def _of_lots(house: HouseView) -> Iterator[Matter]:
+    if house.lapsing_lots:
+        whose = "1 customer" if house.lapsing_accounts == 1 else f"{house.lapsing_accounts} customers"
+        told = f"Lots of {whose} lapse within seven days, with {house.lapsing.usd} USD left in them."
         yield Matter(kind=MatterKind.LOTS, subject="", told=told)
 
 
-def _of_prices(facts: HouseFacts) -> Sequence[Matter]:
+def _of_prices(house: HouseView) -> Sequence[Matter]:
     return [
         Matter(
             kind=MatterKind.PRICE,
@@ -159,7 +173,7 @@ def _of_prices(facts: HouseFacts) -> Sequence[Matter]:
             told=f"The price of {' '.join(filter(None, (price.model, price.variant)))} changes on "
             f"{price.effective_from:%Y-%m-%d %H:%M} UTC.",
         )
-        for price in facts.announced_prices
+        for price in house.announced_prices
     ]
 
 

@@ -82,7 +82,9 @@ def hour_charts(hours: Sequence[Hour], href: str) -> HourCharts:
         failures=_counted(hours, "Failed attempts by hour and kind", href, lambda hour: _failures(hour, names)),
         failure_names=names,
         first_byte=_counted(hours, "Time to the first byte by hour, in ms: p50, and p99 above it", href, _first_byte),
-        money=charts.stacked_bars(_bars(hours, href, _money), title="Revenue by hour in USD, with cost"),
+        money=charts.stacked_bars(
+            _bars(hours, href, _money), title="Revenue by hour in USD, with cost", width=charts.HALF_WIDTH
+        ),
     )
 
 
@@ -98,7 +100,7 @@ def _bars(hours: Sequence[Hour], href: str, pieces: Pieces) -> list[charts.Bar]:
 
 def _counted(hours: Sequence[Hour], title: str, href: str, pieces: Pieces) -> Markup:
     bars = _bars(hours, href, pieces)
-    return charts.stacked_bars(bars, title=title, tick=charts.count_tick, least=WHOLE_CALLS)
+    return charts.stacked_bars(bars, title=title, tick=charts.count_tick, least=WHOLE_CALLS, width=charts.HALF_WIDTH)
 
 
 def _calls(hour: Hour) -> Sequence[tuple[Decimal, str]]:

@@ -19,7 +19,7 @@ from tollkeeper.console.staff.providers import COLOURS
 from tollkeeper.console.staff.sums import percent, sums_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
-from tollkeeper.office.attention import Matter, MatterKind, is_late, list_attention, show_house
+from tollkeeper.office.attention import Matter, MatterKind, is_late, matters_of, show_house
 from tollkeeper.office.figures import HoursWish, list_failures, list_figures_by_hour, show_figures
 from tollkeeper.office.house import list_jobs, list_nodes, show_books_verdict
 from tollkeeper.office.lists import ROWS_MOST
@@ -57,9 +57,10 @@ async def show(visit: Visit) -> Response:
     hours = every_hour(rows, failures, visit.desks.now(), HOURS)
     accounts = (await list_providers(office, ProvidersWish(limit=ROWS_MOST), by)).data
     jobs, now = (await list_jobs(office, NoWish(), by)).data, visit.desks.now()
+    house = await show_house(office, NoWish(), by)
     return visit.page(
         "overview.html",
-        matters=[_shown(visit, each) for each in (await list_attention(office, NoWish(), by)).data],
+        matters=[_shown(visit, each) for each in matters_of(house, accounts, jobs, now)],
         total=sums_of(rows),
         whole=await show_figures(office, wish, by),
         failed_for_callers=sum(each.for_callers for each in failures),
@@ -71,7 +72,7 @@ async def show(visit: Visit) -> Response:
         delivered_in_all=sum(row.delivered for row in accounts),
         percent=percent,
         colours=COLOURS,
-        house=await show_house(office, NoWish(), by),
+        house=house,
         books=await show_books_verdict(office, NoWish(), by),
         nodes=(await list_nodes(office, NoWish(), by)).data,
         jobs=jobs,

@@ -10,16 +10,38 @@ create table pool_report (
 grant select, insert, update, delete on pool_report to tollkeeper_gateway;
 grant select on pool_report to tollkeeper_console;
 
--- Failures of provider accounts by hour and kind; `for_callers`: those after which no other attempt was made.
+-- Failures of provider accounts by hour and kind, and of all accounts together (with an empty name); `for_callers`: those
+-- after which no other attempt was made.
 create table failure_hour (
-    hour        timestamptz not null,
     account     text not null,
+    hour        timestamptz not null,
     failure     text not null,
     times       bigint not null,
     for_callers bigint not null,
-    primary key (hour, account, failure)
+    primary key (account, hour, failure)
 );
-grant select on failure_hour to tollkeeper_console, tollkeeper_worker;
+
+-- What all provider accounts came to by hour: hundreds of accounts need not be added up for every look.
+create table service_hour (
+    hour         timestamptz not null primary key,
+    attempts     bigint not null,
+    failed       bigint not null,
+    delivered    bigint not null,
+    input_units  numeric not null,
+    output_units numeric not null,
+    charged      numeric not null,
+    cost         numeric not null,
+    first_byte   bigint[] not null check (cardinality(first_byte) = 24)
+);
+insert into service_hour
+select hour, sum(attempts), sum(failed), sum(delivered), sum(input_units), sum(output_units), sum(charged), sum(cost),
+       (select array_agg(times order by bucket)
+        from (select bucket, sum(counted)::bigint as times
+              from provider_hour o, unnest(o.first_byte) with ordinality each_of (counted, bucket)
+              where o.hour = h.hour group by bucket) summed)
+from provider_hour h group by hour;
+create index provider_hour_by_account on provider_hour (account, hour);
+grant select on failure_hour, service_hour to tollkeeper_console, tollkeeper_worker;
 
 -- It says two things more of each attempt.
 drop function provider_attempts(uuid, uuid);
@@ -79,10 +101,22 @@ begin
         select * from provider_attempts(horizon, step_end)
     ), failures as (
         insert into failure_hour as k
-        select hour, account, failure, count(*), count(*) filter (where was_last)
-        from attempt where failed group by hour, account, failure
-        on conflict (hour, account, failure) do update
+        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last)
+        from attempt where failed group by grouping sets ((hour, account, failure), (hour, failure))
+        on conflict (account, hour, failure) do update
         set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers
+    ), whole as (
+        insert into service_hour as h
+        select hour, count(*), count(*) filter (where failed), count(*) filter (where delivered),
+               sum(input_units), sum(output_units), sum(charged), sum(cost),
+               first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
+        from attempt group by hour
+        on conflict (hour) do update
+        set attempts = h.attempts + excluded.attempts, failed = h.failed + excluded.failed,
+            delivered = h.delivered + excluded.delivered, input_units = h.input_units + excluded.input_units,
+            output_units = h.output_units + excluded.output_units, charged = h.charged + excluded.charged,
+            cost = h.cost + excluded.cost,
+            first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b))
     )
     insert into provider_hour as h
     select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
@@ -98,6 +132,7 @@ begin
         first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b));
     update provider_horizon set id = step_end;
     delete from provider_hour where hour < ledger_now() - interval '100 days';
+    delete from service_hour where hour < ledger_now() - interval '100 days';
     delete from failure_hour where hour < ledger_now() - interval '100 days';
     return step_end < final;
 end $$;
