@@ -165,7 +165,7 @@ HAPPENINGS: dict[WebhookKind, Callable[[Place, Person], None]] = {
         "update job set judged_at = ledger_now() + interval '2 s', judged_well = true where name = 'check_books'",
     ),
     WebhookKind.PRICE_ANNOUNCED: _by_sql(
-        "select verdict from enter_price((select min(id) from model where retired_at is null), '', 2, null, null,"
+        "select verdict from enter_price((select min(model_id) from price where variant = ''), '', 2, null, null,"
         " ledger_now() + interval '90 days', interval '30 days', null, 'a proof')"
     ),
     WebhookKind.DISABLED: _by_sql("update account set disabled_at = ledger_now() where id = $1"),

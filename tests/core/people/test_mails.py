@@ -1,7 +1,7 @@
 import pytest
 
 from tollkeeper.core.money.amounts import UNITS_PER_USD
-from tollkeeper.core.people.mails import MailKind, compose, has_link
+from tollkeeper.core.people.mails import MailKind, compose, has_link, signed
 
 WITH_TOKEN = {
     MailKind.VERIFY: "/verify",
@@ -92,3 +92,11 @@ def test_a_price_change_tells_every_part_before_and_after() -> None:
 def test_a_change_of_a_price_without_parts_reads_as_it_did(parts: dict[str, str]) -> None:
     text = compose(MailKind.PRICE_CHANGE, token=None, console_url="", figures=A_PRICE | parts).text
     assert "    cached      0.5 -> 0.25\n\nCalls that begin before" in text
+
+
+def test_the_operators_name_and_support_stand_below_a_mail_where_they_are_known() -> None:
+    mail = compose(MailKind.PASSWORD_CHANGED, token=None, console_url="")
+    assert signed(mail, name="", support="") == mail
+    assert signed(mail, name="Ada Models", support="help@example.com").text == (
+        mail.text + "\n-- \nAda Models\nhelp@example.com\n"
+    )
