@@ -24,6 +24,8 @@ FIGURES: dict[MailKind, dict[str, str | int]] = {
     MailKind.LOT_EXPIRING: {"amount": 5 * UNITS_PER_USD + 999, "at": "2026-10-31 12:00"},
     MailKind.LOW_BALANCE: {"amount": -7, "threshold": UNITS_PER_USD},
     MailKind.DAY_SPEND: {"amount": 6 * UNITS_PER_USD, "threshold": 5 * UNITS_PER_USD, "day": "2026-10-31"},
+    MailKind.DISPUTE_CREDITED: {"call": "01970000-0000-7000-8000-000000000000"},
+    MailKind.DISPUTE_DECLINED: {"call": "01970000-0000-7000-8000-000000000000"},
     MailKind.NEW_SIGN_IN: {"at": "2026-10-31 12:00", "ip": "203.0.113.9"},
 }
 
