@@ -39,8 +39,10 @@ def a_customer_found_read_and_credited(browser: Browser, place: Place) -> None:
     visitor = staff_member(browser, place, Role.OPERATOR)
     here = f"/staff/customers/{person.account_id}"
     for text in ("lovelace", person.email, str(person.account_id), f"{key[:4]}…{key[-4:]}", str(call.request_id)):
-        visitor.go("/staff/customers")
-        visitor.send("/staff/find", q=text)
+        visitor.go("/staff")
+        with visitor.another_page():
+            visitor.page.locator("#find-anything").fill(text)
+            visitor.page.locator("#find-anything").press("Enter")
         assert visitor.path == here, (text, visitor.main)
     story = visitor.one("#timeline")
     for words in ("Key made", "Signed in", "Credited", "$10.00"):
