@@ -92,3 +92,26 @@ async def test_what_is_older_than_was_asked_for_is_left_out(owner_client: StaffC
     assert hours == sorted(hours, key=lambda row: row["hour"])
     longer = told(await owner_client.get("/figures/hours", hours=24 * 30))["data"]
     assert sum(row["figures"]["attempts"] for row in longer) == 6
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_failures_are_told_by_kind_and_whether_a_caller_heard_of_them(
+    owner_client: StaffClient, office: Office, owner: asyncpg.Connection, settings: Settings
+) -> None:
+    customers = Customers(office)
+    await attempted(owner, customers, 3, Tried("main", "refused", None, status=429), Tried("second", "broken", None))
+    before = told(await owner_client.get("/figures/failures", hours=24))["data"]
+    found = {row["failure"]: (row["times"], row["for_callers"]) for row in before}
+    assert found == {"timeout": (1, 0), "busy": (1, 0), "broken": (1, 1)}
+    await rolled_up(settings)
+    assert told(await owner_client.get("/figures/failures", hours=24))["data"] == before
+    [busy] = told(await owner_client.get("/figures/failures", account="second"))["data"]
+    assert busy["failure"] == "broken"
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_hours_together_have_percentiles_of_all_their_calls(owner_client: StaffClient) -> None:
+    whole = told(await owner_client.get("/figures", hours=24))
+    assert (whole["attempts"], whole["failed"], whole["delivered"]) == (5, 1, 4)
+    assert whole["first_byte_p50_ms"] < 300
+    assert whole["first_byte_p99_ms"] >= 2_263

@@ -72,9 +72,8 @@ OVER_LOGINS = (
     "/accounts/{account}/sessions/end",
     "/accounts/{account}/login/reset",
     "/accounts/{account}/login/unlock",
-    "/accounts/{account}/login/drop-second-factor",
-    "/accounts/{account}/login/drop-passkeys",
 )
+DROPS = ("/accounts/{account}/login/drop-second-factor", "/accounts/{account}/login/drop-passkeys")
 
 
 async def test_support_acts_for_customers_and_never_on_what_is_staffs(
@@ -91,6 +90,7 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
     reason = {"reason": "they asked"}
     tried: list[tuple[str, str, dict[str, Any]]] = [
         *(("POST", path, {}) for path in OVER_LOGINS),
+        *(("POST", path, reason) for path in DROPS),
         ("POST", "/accounts/{account}/keys", {"name": "mine"}),
         ("PATCH", "/keys/{key}", {"name": "mine"}),
         *(("POST", f"/keys/{{key}}/{verb}", {}) for verb in ("rotate", "pause", "resume", "revoke")),

@@ -135,6 +135,29 @@ async def test_another_host_takes_another_key_and_the_same_host_keeps_it(
     assert (moved.base_url, moved.secret.reveal(), moved.family) == (ELSEWHERE, "sk-of-the-other", None)
 
 
+@pytest.mark.usefixtures("sold")
+async def test_an_account_is_tested_before_it_is_added_and_left_out_if_it_serves_nobody(
+    owner_client: StaffClient, provider: Simulator, owner: asyncpg.Connection
+) -> None:
+    fields: dict[str, Any] = {"base_url": provider.base, "tested": True, "all_models": True}
+    answer = await owner_client.post("/providers", name="bad", key="sk-wrong", **fields)
+    assert refused(answer) == (422, "refused")
+    assert "'bad' was not added" in answer.text
+    assert await owner.fetchval("select count(*) from provider_account") == 0
+    made = await add(owner_client, "good", **(fields | {"key": PROVIDER_KEY}))
+    assert made["trial"]["key_accepted"]
+    assert [finding["works"] for finding in made["trial"]["findings"]][:2] == [True, True]
+    assert refused(await owner_client.post("/providers", name="good", key="k", **fields)) == (409, "already_there")
+
+
+async def test_why_an_account_was_removed_is_on_record(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
+    await add(owner_client)
+    told(await owner_client.post("/providers/first/drain"))
+    told(await owner_client.send("DELETE", "/providers/first?reason=its+contract+ended"))
+    detail = await owner.fetchval("select detail::text from audit where action = 'provider.remove'")
+    assert msgspec.json.decode(detail)["reason"] == "its contract ended"
+
+
 async def test_keys_come_out_nowhere(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
     await add(owner_client)
     await change(owner_client, base_url=ELSEWHERE, key=f"{KEY}-2", all_models=True)

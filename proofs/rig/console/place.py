@@ -107,6 +107,8 @@ class Place:
             "TOLLKEEPER_MAIL_FROM": "Tollkeeper <no-reply@tollkeeper.example>",
             "TOLLKEEPER_BILLING_HOSTS": BILLING_HOST,
             "TOLLKEEPER_LOG_SITE": f"file://{self.log_site}",
+            # Receivers of webhooks are on this machine.
+            "TOLLKEEPER_PRIVATE_WEBHOOKS": "true",
         }
         self._numbers = count(1)
         self._stack = stack

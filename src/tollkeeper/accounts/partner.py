@@ -4,8 +4,8 @@ Rules of this file
 1. Cash is asked for, approved, and then paid; support may refuse it until it is paid.
 2. Nothing is approved for an account that is disabled, unless its owner closed it, nor what its cash does not cover at
    that moment. What was approved can always be noted as paid, for then the money is gone; to stop it, it is refused.
-3. Support decides and revokes, but approves and pays nothing of its own; and of operator keys, the one that approved a
-   request does not note its payment.
+3. Support decides and revokes, but approves and pays nothing of its own; and who approved a request, signed in or by an
+   operator key of theirs, does not note its payment.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ UNDECIDED: Mapping[Decided, str] = {
     Decided.DECIDED_BEFORE: "Request {} was decided before. Nothing was done.",
     Decided.NOT_APPROVED: "Do not pay: request {} is not approved yet. Nothing was done.",
     Decided.OWN: "Request {} is of your own account. Somebody else must decide it. Nothing was done.",
-    Decided.SAME_PERSON: "Request {} was approved by this operator key. Somebody else, with another key, notes the "
+    Decided.SAME_PERSON: "Request {} was approved by you. Somebody else, with another login or operator key, notes the "
     "payment. Nothing was done.",
     Decided.ACCOUNT_DISABLED: "Do not pay: the account of request {} is disabled. Nothing was done.",
     Decided.SHORT: "Do not pay: cash was revoked since, and does not cover request {} any more. Refuse it.",

@@ -7,15 +7,16 @@ Rules of this file
    Parts are put together here, the three multipliers where they are booked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import msgspec
 
 from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_tiers, merged
+from tollkeeper.accounts.price_usd import figures_in_usd, with_usd
 from tollkeeper.accounts.reasons import checked_reason
-from tollkeeper.core.catalog.models import Kind
+from tollkeeper.core.catalog.models import Kind, unit_of
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import MILLIONTHS, Price, in_force
 from tollkeeper.ports import NotOnFile
@@ -39,9 +40,18 @@ class PriceWish(msgspec.Struct, frozen=True, kw_only=True):
 
     model_id: str
     variant: str = ""
-    figures: NewFigures
+    figures: NewFigures = NewFigures()
+    # Instead of multipliers: prices in USD, by the names of `price_usd`.
+    usd: Mapping[str, str] = msgspec.field(default_factory=dict)
     effective_from: datetime | None = None
     forced_because: str | None = None
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """What a change follows in the book, and the kind whose units it is for; None: the book has no such price."""
+
+    price: Price | None
+    unit: Kind | None
 
 
 class EnteredPrice(msgspec.Struct, frozen=True):
@@ -60,10 +70,11 @@ class EnteredPrice(msgspec.Struct, frozen=True):
 
 async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk, *, actor: str) -> EnteredPrice:
     """Enter and announce a change. Raise PriceRefused, or NotOnFile."""
-    figures = checked_figures(wish.figures)
     # A forced change follows what holds now: whether something else begins within its few seconds nobody can plan.
     at = wish.effective_from or await desk.now() + (timedelta(0) if wish.forced_because else notice)
-    new = _changed(await _before(wish, at, desk) or _NO_PRICE, figures)
+    before = await _before(wish, at, desk)
+    figures = _wished(wish, before)
+    new = _changed(before.price or _NO_PRICE, figures)
     change = PriceChange(
         model_id=wish.model_id,
         variant=wish.variant,
@@ -117,15 +128,31 @@ def _is_on_top_of(price: Price, other: Price) -> bool:
     return same and price.id > other.id and price.effective_from > other.effective_from
 
 
-async def preview_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk) -> Preview:
-    """What the calls of the last seven days would have cost, before this change and after it. Nothing is changed.
+async def preview_price_change(
+    wish: PriceWish, notice: timedelta, desk: PriceDesk, *, since: timedelta = PREVIEWED
+) -> Preview:
+    """What the calls of the last days would have cost, before this change and after it. Nothing is changed.
     Raise PriceRefused, or NotOnFile."""
-    figures = checked_figures(wish.figures)
     at = wish.effective_from or await desk.now() + notice
-    old = await _before(wish, at, desk)
+    before = await _before(wish, at, desk)
+    figures = _wished(wish, before)
+    old = before.price
     if old is None:
         raise NotOnFile(f"The model '{wish.model_id}' has no such price before {at:%Y-%m-%d %H:%M:%S} UTC.")
-    return await desk.effect(old, _changed(old, figures), PREVIEWED, accounts_most=ACCOUNTS_PREVIEWED_MOST)
+    return await desk.effect(old, _changed(old, figures), since, accounts_most=ACCOUNTS_PREVIEWED_MOST)
+
+
+async def price_to_follow(model_id: str, variant: str, notice: timedelta, desk: PriceDesk) -> Price | None:
+    """What a change of this price would follow, were it announced now."""
+    at = await desk.now() + notice
+    return (await _before(PriceWish(model_id=model_id, variant=variant), at, desk)).price
+
+
+def _wished(wish: PriceWish, before: Followed) -> NewFigures:
+    """Raise PriceRefused."""
+    if not wish.usd or before.unit is None:
+        return wish.figures if wish.usd else checked_figures(wish.figures)
+    return checked_figures(with_usd(wish.figures, figures_in_usd(wish.usd, before.unit, before.price)))
 
 
 def checked_figures(figures: NewFigures) -> NewFigures:
@@ -137,13 +164,15 @@ def checked_figures(figures: NewFigures) -> NewFigures:
     return figures
 
 
-async def _before(wish: PriceWish, at: datetime, desk: PriceDesk) -> Price | None:
+async def _before(wish: PriceWish, at: datetime, desk: PriceDesk) -> Followed:
     """The price that a change at that time follows."""
     rows = await desk.rows(wish.model_id)
     prices = [row.price for row in rows if row.withdrawn_at is None]
     if prices and rows[0].kind is Kind.IMAGE:
         _check_way(wish, prices)
-    return in_force([price for price in prices if price.effective_from < at], at, wish.variant)
+    found = in_force([price for price in prices if price.effective_from < at], at, wish.variant)
+    new = msgspec.structs.replace(_NO_PRICE, variant=wish.variant)
+    return Followed(found, unit_of(rows[0].kind, found or new) if rows else None)
 
 
 def _check_way(wish: PriceWish, prices: Sequence[Price]) -> None:

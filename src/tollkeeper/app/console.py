@@ -40,8 +40,10 @@ from tollkeeper.storage.catalog.models import SqlCatalog
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.catalog.price_list import SqlPriceList
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.brand import SqlBrandBook
 from tollkeeper.storage.customers.chat_keys import SqlChatKeys
 from tollkeeper.storage.customers.closing import SqlClosings
+from tollkeeper.storage.customers.disputes import SqlDisputes
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
@@ -128,6 +130,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         closings=SqlClosings(database, notifier),
         notices=SqlNoticeDesk(database),
         announcements=SqlAnnouncementDesk(database),
+        brand=SqlBrandBook(database, changes),
         low_balance=low_balance_of(settings),
         keys=SqlKeyDesk(database, notifier),
         key_maker=KeyMaker(settings.cell, peppers_of(settings), secrets.choice),
@@ -141,6 +144,7 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         usage=SqlUsageLog(database),
         log_site=log_site_of(settings),
         receipts=SqlReceipts(database),
+        disputes=SqlDisputes(database),
         catalog=SqlCatalog(database, changes),
         prices=SqlPriceDesk(database, notifier),
         price_list=SqlPriceList(database, changes),

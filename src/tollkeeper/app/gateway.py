@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from tollkeeper.app.limits import rate_limits_of
 from tollkeeper.app.metrics import RELAYED, GatewayWatch, port_of
 from tollkeeper.app.parts import (
@@ -44,8 +46,12 @@ from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.edge.respond import OK, Gateway, HealthReport
 from tollkeeper.edge.routes import ROUTES, RouteTable
 from tollkeeper.media.lengths import ProcessAudioLengths
+from tollkeeper.metrics import table
 from tollkeeper.metrics.calls import CallFigures
+from tollkeeper.metrics.recent_counts import RecentCounts
+from tollkeeper.ports.providers.live import PoolReport
 from tollkeeper.ports.refused import NoteRefused
+from tollkeeper.providers.pool import LivePool
 from tollkeeper.relay.aside import Aside
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
@@ -69,12 +75,15 @@ from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.postgres.nodes import beat
 from tollkeeper.storage.providers.accounts import SqlProviderAccounts
+from tollkeeper.storage.providers.reports import SqlPoolReports
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusalBook
 
 SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
+# Reports of the pool whose calls are in our own latency: five minutes of them.
+OWN_LOOKS = 60
 # The system's name for "not needed for now".
 MADV_PAGEOUT = 21
 # glibc's name of the size from which on a block is a mapping of its own.
@@ -88,10 +97,9 @@ def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
     forbid_core_dumps(inspectable=settings.inspectable)
     lookups, signals, booking = _connection_pools(settings)
-    changes, notifier = Changes(signals), notifier_of(settings)
-    bookkeeper = bookkeeper_of(settings, booking)
-    call_log, book = CallLog(sys.stdout.fileno()), address_book_of(settings)
-    upstream, lengths, aside = upstream_of(settings), ProcessAudioLengths(), Aside()
+    changes, notifier, upstream = Changes(signals), notifier_of(settings), upstream_of(settings)
+    bookkeeper, call_log = bookkeeper_of(settings, booking), CallLog(sys.stdout.fileno())
+    book, lengths, aside = address_book_of(settings), ProcessAudioLengths(), Aside()
     accounts = SqlProviderAccounts(lookups, changes, envelope_keys_of(settings))
     pool = pool_of(settings, accounts, changes, notifier, lookups, upstream)
     rate_limits = rate_limits_of(settings, lookups, changes)
@@ -110,18 +118,19 @@ def gateway(settings: Settings) -> App:
         claims=Claims(call_digests_of(settings), aside),
         figures=CallFigures(RELAYED),
     )
-    telemetry = telemetry_of(settings)
-    crowd, refusals = crowd_of(settings), SqlRefusalBook(lookups)
+    telemetry, crowd, refusals = telemetry_of(settings), crowd_of(settings), SqlRefusalBook(lookups)
     services = services_of(settings, relay, lookups, changes, telemetry.on_ended, refusals.note)
     stopping = stopping_of(settings, relay.running)
     health = partial(_health, changes, bookkeeper, notifier, rate_limits.limiter, accounts, stopping)
     http = Gateway(services, RouteTable(ROUTES, book), book, call_log, health, rate_limits.guard)
+    reports = SqlPoolReports(signals, settings.node, os.getpid(), reporter_of(pool, relay.figures))
     watch = GatewayWatch(relay, bookkeeper, rate_limits.limiter, pool, call_log, health, telemetry.dropped_calls)
     always = (
         changes.follow,
         lambda: notifier.follow(lambda text: pool.on_message(text) if text else changes.nudge()),
         lambda: beat(signals, settings.node, known_secrets_of(settings)),
         redigests.follow,
+        reports.follow,
         bookkeeper.live,
         accounts.follow,
         Revocations(relay.running, relay.keys).follow,
@@ -131,11 +140,11 @@ def gateway(settings: Settings) -> App:
         *rate_limits.always,
         *telemetry.always,
     )
-    stores = (notifier, lookups, signals, booking)
-    ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush, refusals.flush)
+    ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush, refusals.flush, reports.end)
 
     async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
+            stores = (notifier, lookups, signals, booking)
             closing = (*ends, *(store.close for store in stores), call_log.close, *telemetry.ends)
             await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
         else:
@@ -162,6 +171,16 @@ def _keys_of(
     redigests = SqlRedigests(signals, peppers.in_use)
     most = settings.key_snapshots
     return SqlKeys(lookups, changes, peppers, snapshots_most=most, redigest=redigests.note), redigests
+
+
+def reporter_of(pool: LivePool, figures: CallFigures) -> Callable[[], PoolReport]:
+    """What makes a report of the pool and of our own latency, each time it is called."""
+    own, bounds_ms = RecentCounts(figures.own_counts, looks=OWN_LOOKS), [1_000 * each for each in table.OWN_BUCKETS]
+
+    def report() -> PoolReport:
+        return msgspec.structs.replace(pool.report(), own_bounds_ms=bounds_ms, own_counts=own.look())
+
+    return report
 
 
 def stopping_of(settings: Settings, running: Running) -> Stopping:

@@ -25,6 +25,7 @@ from tollkeeper.storage.ledger.open_holds import open_holds
 from tollkeeper.storage.limits.limiter import RedisLimiter
 from tollkeeper.storage.people.outbox import mails_waiting
 from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.webhooks.deliveries import webhooks_standing
 
 # The paths of what is relayed: each has figures of its own.
 RELAYED = tuple(route.path for route in ROUTES if isinstance(route.endpoint, Relayed))
@@ -110,6 +111,7 @@ class WorkerWatch(msgspec.Struct, frozen=True):
             holds = await open_holds(self.database)
             jobs = await jobs_on_record(self.database)
             mails, oldest_mail_seconds = await mails_waiting(self.database)
+            failing, waiting = await webhooks_standing(self.database)
         except StoreUnavailable:
             return [(table.STORE_ANSWERED, (), 0)]
         return [
@@ -119,6 +121,8 @@ class WorkerWatch(msgspec.Struct, frozen=True):
             (table.OVERDUE_HOLDS, (), holds.overdue),
             (table.MAILS_WAITING, (), mails),
             (table.OLDEST_MAIL, (), oldest_mail_seconds),
+            (table.WEBHOOKS_FAILING, (), failing),
+            (table.WEBHOOK_DELIVERIES_WAITING, (), waiting),
             *(sample for job in jobs for sample in _of_job(job)),
         ]
 

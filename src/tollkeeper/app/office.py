@@ -32,6 +32,8 @@ from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
+from tollkeeper.storage.customers.brand import SqlBrandDesk
+from tollkeeper.storage.customers.disputes import SqlDisputes
 from tollkeeper.storage.customers.faucet import SqlFaucet
 from tollkeeper.storage.customers.key_desk import SqlKeyDesk
 from tollkeeper.storage.customers.lot_desk import SqlLotDesk
@@ -47,13 +49,16 @@ from tollkeeper.storage.people.operator_keys import SqlOperatorKeys
 from tollkeeper.storage.postgres.audit import SqlAuditTrail
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.house import house_facts
 from tollkeeper.storage.postgres.nodes import nodes_on_record
 from tollkeeper.storage.providers.accounts import SqlSuspensions
 from tollkeeper.storage.providers.desk import SqlProviderDesk
 from tollkeeper.storage.providers.figures import SqlProviderFigures
+from tollkeeper.storage.providers.reports import pool_reports
 from tollkeeper.storage.usage.log import SqlUsageLog
 from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusedCalls
+from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
 
 @asynccontextmanager
@@ -95,11 +100,17 @@ def office_of(settings: Settings, database: Database, notifier: ChangeNotifier, 
         statements=SqlStatements(database),
         announcements=SqlAnnouncementDesk(database),
         secrets=SqlSecretDesk(database, notifier, envelope_keys_of(settings)),
+        webhooks=SqlWebhookDesk(database, envelope_keys_of(settings)),
+        brand=SqlBrandDesk(database, notifier),
+        private_webhooks=settings.private_webhooks,
         usage_log=SqlUsageLog(database),
         receipts=SqlReceipts(database),
         refused_calls=SqlRefusedCalls(database),
+        disputes=SqlDisputes(database),
         jobs_on_record=partial(jobs_on_record, database),
         nodes_on_record=partial(nodes_on_record, database),
+        pool_reports=partial(pool_reports, database),
+        house_facts=partial(house_facts, database, notifier.milliseconds),
         settings_in_force=partial(settings_in_force, settings),
         probe_key=partial(probe_key, settings),
         try_out=partial(trial_of, settings),

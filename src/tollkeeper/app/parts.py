@@ -43,10 +43,12 @@ from tollkeeper.storage.envelope import EnvelopeKeys
 from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
 from tollkeeper.storage.ledger.journal_folder import JournalFolder
 from tollkeeper.storage.people.email_changes import SqlEmailChanges
+from tollkeeper.storage.people.factor_resets import SqlFactorResets
 from tollkeeper.storage.people.lockouts import SqlLockouts
 from tollkeeper.storage.people.logins import SqlLogins
 from tollkeeper.storage.people.passkeys import SqlPasskeys
 from tollkeeper.storage.people.password_hashes import Argon2Hashes
+from tollkeeper.storage.people.readings import SqlReadAsDesk
 from tollkeeper.storage.people.second_factors import SqlSecondFactors
 from tollkeeper.storage.people.sessions import SqlSessions
 from tollkeeper.storage.people.sign_ups import SqlSignUps
@@ -158,8 +160,10 @@ def front_desk_of(settings: Settings, database: Database) -> FrontDesk:
         logins=SqlLogins(database),
         email_changes=SqlEmailChanges(database),
         sessions=SqlSessions(database),
+        readings=SqlReadAsDesk(database),
         second_factors=SqlSecondFactors(database, envelope_keys_of(settings), peppers),
         passkeys=SqlPasskeys(database),
+        factor_resets=SqlFactorResets(database),
         sent_forms=SqlSentForms(database),
         lockouts=SqlLockouts(database, peppers),
         hashes=Argon2Hashes(),

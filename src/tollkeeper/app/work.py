@@ -19,10 +19,12 @@ from tollkeeper.app.parts import (
     opened,
     probe_key,
 )
+from tollkeeper.app.webhooks import poster_of
 from tollkeeper.jobs.announce_prices import announce_prices
 from tollkeeper.jobs.check_the_books import NOT_CLEAN, check_the_books
 from tollkeeper.jobs.clean_usage_log import clean_usage_log_in_turn, prepare_copy
 from tollkeeper.jobs.close_stale_holds import Sweeper
+from tollkeeper.jobs.deliver_webhooks import Courier
 from tollkeeper.jobs.expire_lots import expire_lots
 from tollkeeper.jobs.forget_closed_accounts import forget_closed_accounts
 from tollkeeper.jobs.recheck_suspended_accounts import recheck_suspended_accounts
@@ -32,7 +34,9 @@ from tollkeeper.jobs.schedule import Job, Schedule
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.jobs.send_notices import send_notices
 from tollkeeper.jobs.turn_partitions import turn_partitions
+from tollkeeper.providers.post import HttpPoster
 from tollkeeper.settings import Settings
+from tollkeeper.storage.customers.brand import brand_on_file
 from tollkeeper.storage.customers.closing import SqlClosedAccounts
 from tollkeeper.storage.customers.notices import SqlAnnouncements, SqlNotices
 from tollkeeper.storage.jobs.book import SqlJobBook
@@ -47,6 +51,7 @@ from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.providers.accounts import SqlSuspensions, suspended_accounts
 from tollkeeper.storage.usage.cleaning import SqlCleanUsage
 from tollkeeper.storage.usage.rollups import SqlRollups
+from tollkeeper.storage.webhooks.deliveries import SqlDeliveries, forget_old_events, watch_key_budgets
 
 
 async def work(settings: Settings) -> None:
@@ -57,11 +62,12 @@ async def work(settings: Settings) -> None:
         port = port_of(settings, "worker", settings.work_metrics_port, WorkerWatch(database).collect)
         asked = asyncio.create_task(port.serve())
         sweeper = Sweeper(SqlOrphans(database), lambda: bookkeeper.ledger, time.monotonic)
-        notifier = notifier_of(settings)
+        notifier, poster = notifier_of(settings), poster_of(settings)
         jobs = [
             Job("close_stale_holds", 2, sweeper.sweep, "holds closed"),
             *_jobs_of_accounts(settings, database),
             *_jobs_of_the_pool(settings, database, notifier),
+            *_jobs_of_webhooks(settings, database, poster),
             *_jobs_of_time(settings, database),
         ]
         try:
@@ -72,12 +78,18 @@ async def work(settings: Settings) -> None:
             await asyncio.gather(living, asked, return_exceptions=True)
             await bookkeeper.close()
             await notifier.close()
+            await poster.close()
 
 
 def _jobs_of_accounts(settings: Settings, database: Database) -> list[Job]:
     policy = abuse_policy_of(settings)
     traffic = SqlTraffic(database, policy)
-    postman = Postman(SqlOutbox(database, secrets.choice), mailer_of(settings), console_url=settings.console_url)
+    postman = Postman(
+        SqlOutbox(database, secrets.choice),
+        mailer_of(settings),
+        console_url=settings.console_url,
+        brand=partial(brand_on_file, database),
+    )
     low_balance = low_balance_of(settings)
     return [
         Job("send_mail", 2, postman.round, "mails sent"),
@@ -104,6 +116,15 @@ def _jobs_of_the_pool(settings: Settings, database: Database, notifier: ChangeNo
             60,
             lambda: recheck_suspended_accounts(suspended, partial(probe_key, settings), suspensions),
         )
+    ]
+
+
+def _jobs_of_webhooks(settings: Settings, database: Database, poster: HttpPoster) -> list[Job]:
+    courier = Courier(SqlDeliveries(database, envelope_keys_of(settings)), poster)
+    return [
+        Job("deliver_webhooks", 2, courier.round, "events delivered"),
+        Job("watch_key_budgets", 60, lambda: watch_key_budgets(database), "keys near their budget"),
+        Job("forget_old_events", 3_600, lambda: forget_old_events(database), "events forgotten"),
     ]
 
 

@@ -1,5 +1,5 @@
 """What support does about abuse: `ban list`, `show`, `explain`, `add`, `lift`, and `restriction list`, `explain`,
-`lift`."""
+`add`, `lift`."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -43,10 +43,14 @@ from tollkeeper.office.abuse import (
 from tollkeeper.office.abuse import add_ban as ban_client
 from tollkeeper.office.abuse import lift_ban as lift_ban_of
 from tollkeeper.office.abuse import lift_restriction as lift_restriction_of
+from tollkeeper.office.restricting import HOURS_MOST as RESTRICTED_HOURS_MOST
+from tollkeeper.office.restricting import RestrictWish, restrict_account
 from tollkeeper.office.wishes import AccountReason, AccountWish
 
 ban_app = typer.Typer(help="Banned clients.", no_args_is_help=True)
-restriction_app = typer.Typer(help="Accounts that were at peak for too long.", no_args_is_help=True)
+restriction_app = typer.Typer(
+    help="Accounts that were at peak for too long, or that staff restricted.", no_args_is_help=True
+)
 
 Client = Annotated[str, typer.Argument(metavar="IP", help="The client: 192.0.2.7, 2001:db8::7 or 2001:db8::/64.")]
 All = Annotated[bool, typer.Option("--all", help="Those that are over or were lifted too.")]
@@ -157,6 +161,18 @@ async def explain_restriction(account: AccountId, as_json: AsJson = False) -> No
         f"More than {found.most_peak_seconds} s at peak within {found.within_seconds} s restrict an account. "
         "What came before its last restriction ended, or was lifted, does not count again."
     )
+
+
+@restriction_app.command("add")
+@command(ValueError)
+async def add_restriction(
+    account: AccountId,
+    reason: Reason,
+    hours: Annotated[int, typer.Option(metavar="N", min=1, max=RESTRICTED_HOURS_MOST, help="For how long.")] = 24,
+) -> None:
+    """Give an account the rate of restricted ones, on every node within two seconds."""
+    made = await perform(restrict_account, RestrictWish(account=account, hours=hours, reason=reason_in(reason)))
+    say(f"account {account} is restricted until {moment(made.until)}")
 
 
 @restriction_app.command("lift")

@@ -58,7 +58,9 @@ def restriction_history(restrictions: Sequence[RestrictionView], now: datetime) 
         counted = {"peak_seconds": restriction.peak_seconds, "within_seconds": restriction.within_seconds}
         most = f", most of it from {restriction.ip}" if restriction.ip else ""
         length = duration(restriction.until - restriction.began_at)
-        yield f"{moment(restriction.began_at)}, for {length}; it was {_at_peak(counted)}{most}"
+        decided = f"{restriction.began_by} decided so: {restriction.reason}"
+        why = decided if restriction.began_by else f"it was {_at_peak(counted)}{most}"
+        yield f"{moment(restriction.began_at)}, for {length}; {why}"
         yield f"    {standing(restriction, now)}"
 
 
@@ -81,7 +83,7 @@ def ban_record(ban: BanView) -> dict[str, Any]:
 def restriction_record(restriction: RestrictionView) -> dict[str, Any]:
     """A restriction in JSON."""
     begun = {"id": restriction.id, "account_id": restriction.account}
-    counted = fields_of(restriction, "began_at", "until", "peak_seconds", "within_seconds", "ip")
+    counted = fields_of(restriction, "began_at", "until", "peak_seconds", "within_seconds", "ip", "began_by", "reason")
     return begun | counted | fields_of(restriction, "lifted_at", "lifted_by", "lift_reason", "in_force")
 
 

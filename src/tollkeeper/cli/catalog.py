@@ -12,7 +12,7 @@ from tollkeeper.cli.customers import Reason
 from tollkeeper.cli.listing import AsJson, show_fields, show_json, show_list
 from tollkeeper.cli.model_words import HEAD, fields, line
 from tollkeeper.cli.pages import every_page
-from tollkeeper.cli.price_options import multiplier_in, with_parts
+from tollkeeper.cli.price_options import UsdOption, multiplier_in, usd_in, with_parts
 from tollkeeper.cli.speak import Mistake, say
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.office.models import (
@@ -91,11 +91,16 @@ async def show(model_id: ModelIdArgument, for_group: ForGroup = "", as_json: AsJ
 async def add_model(
     model_id: Annotated[str, typer.Argument(metavar="ID", help="The id that callers use.")],
     kind: Annotated[Kind, typer.Option(help="What kind of calls it takes.")] = Kind.CHAT,
-    multiplier: Annotated[str, typer.Option(help="Quota tokens per input token, character or second.")] = "1",
-    completion: Annotated[str, typer.Option(help="How many input tokens an output token costs.")] = "1",
+    multiplier: Annotated[
+        str | None, typer.Option(help="Quota tokens per input token, character or second. Without: 1.")
+    ] = None,
+    completion: Annotated[
+        str | None, typer.Option(help="How many input tokens an output token costs. Without: 1.")
+    ] = None,
     cached: Annotated[
         str | None, typer.Option(help="How many input tokens a cached input token costs. Without: 1, of Claude 0.1.")
     ] = None,
+    usd: UsdOption = None,
     group: Annotated[list[str] | None, typer.Option(help="A group that may use it; repeat it. Without: all.")] = None,
     context: Annotated[int, Context] = 128_000,
     max_output: Annotated[int, MaxOutput] = 16_384,
@@ -104,7 +109,9 @@ async def add_model(
     price: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SIZE=QUOTA", help="Of images: quota for one, as 1792x1024=40000 or '1792x1024 hd=60000'."
+            metavar="SIZE=QUOTA",
+            help="Of images: quota tokens for one, as 1792x1024=40000 or '1792x1024 hd=60000'; or USD, as "
+            "1792x1024=$0.08.",
         ),
     ] = None,
     by_token: Annotated[
@@ -121,7 +128,7 @@ async def add_model(
     wish = NewModelWish(
         model=model_id,
         kind=kind,
-        price=_figures(multiplier, completion, cached, parts),
+        price=msgspec.structs.replace(_figures(multiplier, completion, cached, parts), usd=usd_in(usd)),
         sizes=[_size(text) for text in price or ()],
         by_token=by_token,
         only_groups=group,
@@ -209,19 +216,15 @@ def _show_proposals(added: AddedModel) -> None:
         say(f"not set, but to be thought of: {added.hint}")
 
 
-def _figures(multiplier: str, completion: str, cached: str | None, parts: NewParts) -> FiguresWish:
-    return wish_for(
-        NewFigures(
-            model=multiplier_in(multiplier),
-            completion=multiplier_in(completion),
-            cached=None if cached is None else multiplier_in(cached),
-            parts=parts,
-        )
-    )
+def _figures(multiplier: str | None, completion: str | None, cached: str | None, parts: NewParts) -> FiguresWish:
+    model, output, again = (None if text is None else multiplier_in(text) for text in (multiplier, completion, cached))
+    return wish_for(NewFigures(model=model, completion=output, cached=again, parts=parts))
 
 
 def _size(text: str) -> SizePrice:
     variant, equals, quota = text.rpartition("=")
     if not equals:
         raise Mistake(f"'{text}' is not the price of an image: write 1792x1024=40000, or '1792x1024 hd=60000'.")
+    if quota.startswith("$"):
+        return SizePrice(variant=variant, usd=quota[1:])
     return SizePrice(variant=variant, quota_tokens=f"{multiplier_in(quota):f}")

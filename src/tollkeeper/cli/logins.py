@@ -17,15 +17,18 @@ from tollkeeper.accounts.people.sign_up import SignUpWish, request_sign_up, veri
 from tollkeeper.app import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
+from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import AccountId
+from tollkeeper.cli.customers import AccountId, Reason
 from tollkeeper.cli.listing import AsJson, fields_of, show_json, show_list
 from tollkeeper.cli.pages import every_page
+from tollkeeper.cli.reset_words import asked_words
 from tollkeeper.cli.speak import say, settings_or_complain
 from tollkeeper.core.people.logins import LoginRefusal, Role
 from tollkeeper.office import logins
+from tollkeeper.office.factor_resets import drop_login_passkeys, drop_login_second_factor
 from tollkeeper.office.logins import LoginsWish, LoginView, NewLoginWish, RoleWish, SessionView
-from tollkeeper.office.wishes import AccountWish
+from tollkeeper.office.wishes import AccountReason, AccountWish
 from tollkeeper.ports import NotOnFile
 
 # How many `login list` shows.
@@ -143,22 +146,22 @@ async def unlock_login(whom: Whom) -> None:
 
 @login_app.command("drop-second-factor")
 @command(LoginRefusal)
-async def drop(whom: Whom) -> None:
-    """For somebody who lost the app and all recovery codes, and has shown otherwise who they are. They are told, and
-    their sessions end."""
+async def drop(whom: Whom, reason: Reason) -> None:
+    """For somebody who lost the app and all recovery codes, and has shown otherwise who they are. With an operator key:
+    another member of staff confirms it. They are told, and their sessions end."""
     meant = await _meant(whom)
-    done = await perform(logins.drop_login_second_factor, meant)
-    say(f"account {meant.account} has no second factor " + ("any more" if done.changed else "and had none"))
+    wish = AccountReason(account=meant.account, reason=reason_in(reason))
+    say(asked_words(await perform(drop_login_second_factor, wish), "a second factor"))
 
 
 @login_app.command("drop-passkeys")
 @command(LoginRefusal)
-async def drop_every_passkey(whom: Whom) -> None:
-    """For somebody whose account somebody else was in, or who lost every device. They are told, and their sessions
-    end."""
+async def drop_every_passkey(whom: Whom, reason: Reason) -> None:
+    """For somebody whose account somebody else was in, or who lost every device. With an operator key: another member
+    of staff confirms it. They are told, and their sessions end."""
     meant = await _meant(whom)
-    dropped = await perform(logins.drop_login_passkeys, meant)
-    say(f"{dropped.count} passkeys of account {meant.account} removed")
+    wish = AccountReason(account=meant.account, reason=reason_in(reason))
+    say(asked_words(await perform(drop_login_passkeys, wish), "passkeys"))
 
 
 @login_app.command("sign-up")

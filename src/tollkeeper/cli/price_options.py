@@ -14,10 +14,21 @@ from tollkeeper.accounts.price_parts import PriceRefused, amount_typed, multipli
 from tollkeeper.cli.speak import Mistake
 from tollkeeper.core.money.amounts import NotAnAmount, Quota
 from tollkeeper.core.money.parts import Part
+from tollkeeper.office.price_wishes import UsdPricesWish
 from tollkeeper.ports.catalog.prices import NewParts, NewTier
 
 # What unsets a part.
 NONE = "none"
+
+UsdOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--usd",
+        metavar="WHAT=USD",
+        help="Instead of multipliers: unit=2.50 for a million input tokens or characters, an image or a minute; "
+        "cached=0.25, output=10, or a part's name, as written_5m=3, for a million tokens; repeat it.",
+    ),
+]
 
 PricingCommand = Callable[..., Coroutine[None, None, None]]
 
@@ -80,6 +91,16 @@ def parts_in(given: dict[str, Any]) -> NewParts:
         tools={name: _named(amount, amount_in) for name, amount in _pairs(given["tool"], "web_search=0.01")},
         tiers={_length_in(length): _named(tier, _tier_in) for length, tier in _pairs(given["tier"], "200000=2.5/6")},
     )
+
+
+def usd_in(texts: Iterable[str] | None) -> UsdPricesWish:
+    """Prices in USD. Raise Mistake."""
+    found = dict(_pairs(texts, "unit=2.50"))
+    unknown = next((name for name in found if name not in UsdPricesWish.__struct_fields__), None)
+    if unknown is not None:
+        names = ", ".join(UsdPricesWish.__struct_fields__)
+        raise Mistake(f"'{unknown}' has no price in USD: name one of {names}. Nothing was done.")
+    return UsdPricesWish(**found)
 
 
 def _or_none(text: str | None, read: Callable[[str], Any]) -> Any:

@@ -20,6 +20,8 @@ def preview_record(found: PricePreview) -> dict[str, Any]:
         "new": found.new,
         "total": _effect(found.total),
         "accounts_in_all": found.accounts_in_all,
+        "dearer_for": found.dearer_for,
+        "cheaper_for": found.cheaper_for,
         "data": list(map(_effect, found.accounts)),
     }
 

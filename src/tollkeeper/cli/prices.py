@@ -14,13 +14,14 @@ from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, Reason
 from tollkeeper.cli.listing import AsJson, show_json, show_list, show_table
 from tollkeeper.cli.pages import every_page
-from tollkeeper.cli.price_options import multiplier_in, with_parts
+from tollkeeper.cli.price_options import UsdOption, multiplier_in, usd_in, with_parts
 from tollkeeper.cli.price_records import preview_record, price_record
 from tollkeeper.cli.price_words import cells, in_words, multipliers
 from tollkeeper.cli.speak import Mistake, say
 from tollkeeper.office.price_views import EffectView, PriceState, PriceView
 from tollkeeper.office.price_wishes import FiguresWish, wish_for
 from tollkeeper.office.prices import (
+    DAYS_MOST,
     NewPriceWish,
     PriceHistoryWish,
     PriceNumber,
@@ -59,6 +60,7 @@ async def enter(
     multiplier: MultiplierOption = None,
     completion: Completion = None,
     cached: Cached = None,
+    usd: UsdOption = None,
     variant: VariantOption = "",
     since: Since = None,
     force: Annotated[str | None, typer.Option(metavar="REASON", help="Why it cannot wait for its notice.")] = None,
@@ -69,7 +71,7 @@ async def enter(
     wish = NewPriceWish(
         model=model,
         variant=variant,
-        **_fields(_figures(multiplier, completion, cached, parts)),
+        **_fields(_figures(multiplier, completion, cached, parts)) | {"usd": usd_in(usd)},
         effective_from=None if since is None else moment_in(since),
         forced_because=None if force is None else reason_in(force),
     )
@@ -87,18 +89,21 @@ async def preview(
     multiplier: MultiplierOption = None,
     completion: Completion = None,
     cached: Cached = None,
+    usd: UsdOption = None,
     variant: VariantOption = "",
     since: Since = None,
+    days: Annotated[int, typer.Option(min=1, max=DAYS_MOST, help="Over the calls of so many days.")] = 7,
     as_json: AsJson = False,
     *,
     parts: NewParts,
 ) -> None:
-    """What the calls of the last 7 days would have cost before a change, and after it. Nothing is changed."""
+    """What the calls of the last days would have cost before a change, and after it. Nothing is changed."""
     wish = PricePreviewWish(
         model=model,
         variant=variant,
-        **_fields(_figures(multiplier, completion, cached, parts)),
+        **_fields(_figures(multiplier, completion, cached, parts)) | {"usd": usd_in(usd)},
         effective_from=None if since is None else moment_in(since),
+        days=days,
     )
     found = await perform(preview_price, wish)
     if as_json:
@@ -108,6 +113,7 @@ async def preview(
     say(f"new: {in_words(found.new)}")
     head = ("account", "calls", "charged USD", "old USD", "new USD", "change")
     show_table(head, map(_effect_line, (*found.accounts, found.total)))
+    say(f"dearer for {found.dearer_for} accounts, cheaper for {found.cheaper_for}")
     if found.accounts_in_all > len(found.accounts):
         say(f"{found.accounts_in_all} accounts used it; shown are those for whom it makes the most difference.")
 

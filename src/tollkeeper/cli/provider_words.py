@@ -16,6 +16,7 @@ NAMED = ("name", "vendor", "base_url", "models", "family", "state", "suspended_a
 PLACE = ("tier", "weight", "share_percent", "requests_per_minute", "tokens_per_minute", "concurrency")
 LISTS = ("rejects", "passes")
 COUNTED = ("attempts", "failed", "first_byte_ms", "delivered")
+BREAKER = ("model", "state", "until", "because", "processes")
 # Of `provider show`.
 DETAILS = ("model_names", "cost_multiplier", "api_version", "created_at")
 
@@ -39,7 +40,10 @@ def row_record(row: ProviderRow) -> dict[str, Any]:
     told = fields_of(row, *NAMED, *PLACE, *LISTS, *COUNTED)
     for name, amount in amounts.items():
         told |= {f"{name}_micro_quota": amount.micro_quota, f"{name}_usd": amount.usd}
-    return told | fields_of(row, "takes_calls", "health")
+    used = row.in_use
+    told["in_use"] = None if used is None else fields_of(used, "calls", "requests", "tokens")
+    told["breakers"] = [fields_of(each, *BREAKER) for each in row.breakers]
+    return told | fields_of(row, "takes_calls", "tag", "health")
 
 
 def details_record(details: ProviderDetails) -> dict[str, Any]:
@@ -61,6 +65,7 @@ def details_fields(details: ProviderDetails) -> list[tuple[str, str]]:
         ("tier", str(row.tier)),
         ("weight", f"{row.weight}, {row.share_percent:g} % of its tier"),
         ("limits", limits_in_words(row)),
+        ("in use", in_use_in_words(row)),
         ("cost", f"{details.cost_multiplier} of the list price"),
         ("rejects", ", ".join(row.rejects) or "nothing"),
         ("passes", ", ".join(row.passes) or "nothing beside what is listed"),
@@ -83,6 +88,14 @@ def limits_in_words(place: PoolPlace | ProviderRow) -> str:
         "at once": place.concurrency,
     }
     return ", ".join(f"{limit} {what}" for what, limit in given.items() if limit is not None) or "none"
+
+
+def in_use_in_words(row: ProviderRow) -> str:
+    """What all nodes together took of its limits."""
+    used = row.in_use
+    if used is None:
+        return "not known: no node tells"
+    return f"{used.requests} requests and {used.tokens} tokens in the last minute, {used.calls} calls under way"
 
 
 def models(row: ProviderRow) -> str:

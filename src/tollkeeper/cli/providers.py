@@ -29,11 +29,11 @@ from tollkeeper.cli.provider_options import (
     tier_option,
     weight_option,
 )
+from tollkeeper.cli.provider_trials import say_trial
 from tollkeeper.cli.provider_words import HEAD, details_fields, details_record, row_line, row_record
-from tollkeeper.cli.speak import Mistake, complain, say
-from tollkeeper.office.lists import ROWS_MOST, Paging
+from tollkeeper.cli.speak import Mistake, say
+from tollkeeper.office.lists import ROWS_MOST
 from tollkeeper.office.provider_care import (
-    ProviderTrial,
     drain_provider,
     pause_provider,
     resume_provider,
@@ -45,6 +45,8 @@ from tollkeeper.office.provider_wishes import (
     NewProviderWish,
     ProviderChangeWish,
     ProviderKeyWish,
+    ProviderRemovalWish,
+    ProvidersWish,
     ProviderTrialWish,
     ProviderWish,
 )
@@ -90,6 +92,9 @@ def add(
     passes: Passes = None,
     api_version: ApiVersion = None,
     insecure_http: InsecureHttp = False,
+    tested: Annotated[
+        bool, typer.Option("--tested", help="Make live calls first, and add it only if an answer comes.")
+    ] = False,
 ) -> Coroutine[None, None, None]:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
     models = model_names(model) if model else None
@@ -110,12 +115,15 @@ def add(
         passes=passes or [],
         api_version=api_version,
         insecure_http=insecure_http,
+        tested=tested,
     )
     return _add(wish)
 
 
 async def _add(wish: NewProviderWish) -> None:
     made = await perform(add_provider, wish)
+    if made.trial is not None:
+        say_trial(wish.name, made.trial)
     say(f"provider account {made.account} ({wish.name}) added; its key is sealed")
     if made.family is not None:
         say(f"It serves the models of {made.family} that are in the catalog, now or later.")
@@ -132,7 +140,7 @@ async def _all_rows() -> list[ProviderRow]:
     rows: list[ProviderRow] = []
     after: str | None = ""
     while after is not None:
-        page = await perform(list_providers, Paging(limit=ROWS_MOST, after=after))
+        page = await perform(list_providers, ProvidersWish(limit=ROWS_MOST, after=after))
         rows += page.data
         after = page.next
     return rows
@@ -248,10 +256,12 @@ async def resume(name: ProviderName) -> None:
 
 @provider_app.command("remove")
 @command(ValueError)
-async def remove(name: ProviderName) -> None:
+async def remove(
+    name: ProviderName, reason: Annotated[str, typer.Option(help="Why; it stays on the record.")] = ""
+) -> None:
     """Remove a provider account that is paused or drained, and its key with it. Its calls stay on record, and its name
     stays taken."""
-    await perform(remove_provider, ProviderWish(name=name))
+    await perform(remove_provider, ProviderRemovalWish(name=name, reason=reason))
     say(f"provider account {name} is removed, and its key with it; revoke the key at the provider")
 
 
@@ -266,23 +276,9 @@ async def try_account(
     """Make live calls to it and say what works: its key, whole and streamed answers, tools, images, JSON. An accepted
     key lifts the account's suspension. Exit code 1 if the key is refused or no answer comes."""
     trial = await perform(try_provider, ProviderTrialWish(name=name, model=model))
-    _say_trial(name, trial)
-    # Whoever cannot answer at all serves nobody; anything else is a matter of what it is for.
-    if not trial.key_accepted or (trial.findings and not any(finding.works for finding in trial.findings)):
+    say_trial(name, trial)
+    if not trial.answers:
         raise typer.Exit(1)
-
-
-def _say_trial(name: str, trial: ProviderTrial) -> None:
-    if not trial.key_accepted:
-        complain(f"{name}: {trial.told}.")
-        return
-    say(f"{name}: {trial.told}." + (" It is no longer suspended." if trial.suspension_lifted else ""))
-    if trial.model is None:
-        say("It serves no chat model of the catalog, so no call was made. Add one with `tollkeeper model add`.")
-        return
-    say(f"Small calls of {trial.model}, at the provider's price:")
-    for finding in trial.findings:
-        say(f"  {'✓' if finding.works else '✗'} {finding.what}: {finding.detail}")
 
 
 def _say_state(name: str, word: str, *, changed: bool) -> None:

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp
 
 from tollkeeper.console.admin.application import PREFIX
 from tollkeeper.console.admin.routes import EverythingBelow
-from tollkeeper.console.assets import serve_asset, shelf
+from tollkeeper.console.assets import shelf
+from tollkeeper.console.branding import serve_brand_or_asset
 from tollkeeper.console.desks import Desks, Site
 from tollkeeper.console.guard import headers_for
 from tollkeeper.console.pages import Page
@@ -44,7 +45,7 @@ def console(
     routes: list[BaseRoute] = [
         Route("/livez", _live),
         Route("/readyz", partial(_ready, desks)),
-        Route("/assets/{name}", serve_asset),
+        Route("/assets/{name}", partial(serve_brand_or_asset, desks, site)),
     ]
     routes += [Route(page.path, endpoint(house, page), methods=[page.method]) for page in pages]
     if admin is not None:

@@ -6,13 +6,15 @@ Rules of this file
 3. Numbers are drawn, never money: floats are good enough for pixels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 WIDTH, HEIGHT = 860, 220
+# Of one that has half of a page.
+HALF_WIDTH = 480
 LEFT_LEAST, RIGHT, TOP, BOTTOM = 44, 4, 8, 24
 # Of a digit on the axis.
 DIGIT_WIDTH = 7
@@ -44,21 +46,40 @@ class BarSegment(NamedTuple):
     height: float
 
 
-def stacked_bars(bars: Sequence[Bar], *, title: str) -> Markup:
-    """Bars by day, each of pieces; `title` is what a screen reader says of the whole."""
+def usd_tick(value: Decimal) -> str:
+    """`$0`, `$0.50`, `$1,250`: cents where there are any, and no more digits than it takes."""
+    whole, _, fraction = f"{value.normalize():,f}".partition(".")
+    return f"${whole}.{fraction:0<2}" if fraction else f"${whole}"
+
+
+def count_tick(value: Decimal) -> str:
+    """`0`, `2.5`, `1,250`."""
+    return f"{value.normalize():,f}"
+
+
+def stacked_bars(
+    bars: Sequence[Bar],
+    *,
+    title: str,
+    tick: Callable[[Decimal], str] = usd_tick,
+    least: Decimal = Decimal(),
+    width: int = WIDTH,
+) -> Markup:
+    """Bars by day, each of pieces; `title` is what a screen reader says of the whole. `least`: how high the axis is at
+    least, where its quarters would be no whole numbers."""
     highest = max((sum((piece.value for piece in bar.pieces), Decimal()) for bar in bars), default=Decimal())
-    top = round_top(highest)
-    left = max(LEFT_LEAST, 8 + DIGIT_WIDTH * max(len(_tick(top * quarter / 4)) for quarter in range(5)))
-    slot = (WIDTH - left - RIGHT) / max(len(bars), 1)
+    top = round_top(max(highest, least))
+    left = max(LEFT_LEAST, 8 + DIGIT_WIDTH * max(len(tick(top * quarter / 4)) for quarter in range(5)))
+    slot = (width - left - RIGHT) / max(len(bars), 1)
     drawn = [
-        _grid(top, left),
+        _grid(top, left, width, tick),
         *(_bar(bar, left + slot * at, slot, top) for at, bar in enumerate(bars)),
         _labels(bars, left, slot),
     ]
     # A picture has nothing in it that could be pressed; bars that are links make it a group of these.
     role = "group" if any(piece.href for bar in bars for piece in bar.pieces) else "img"
-    return Markup('<svg class="chart" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}</svg>').format(
-        WIDTH, HEIGHT, role, title, Markup("").join(drawn)
+    return Markup('<svg class="chart{}" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}</svg>').format(
+        "" if width == WIDTH else " half", width, HEIGHT, role, title, Markup("").join(drawn)
     )
 
 
@@ -110,7 +131,7 @@ def round_top(highest: Decimal) -> Decimal:
     )
 
 
-def _grid(top: Decimal, left: int) -> Markup:
+def _grid(top: Decimal, left: int, width: int, tick: Callable[[Decimal], str]) -> Markup:
     lines = []
     for quarter in range(5):
         y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * quarter / 4
@@ -118,15 +139,9 @@ def _grid(top: Decimal, left: int) -> Markup:
             Markup(
                 '<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>'
                 '<text class="tick" aria-hidden="true" x="{}" y="{}" text-anchor="end">{}</text>'
-            ).format(left, WIDTH - RIGHT, f"{y:.1f}", f"{y:.1f}", left - 8, f"{y + 4:.1f}", _tick(top * quarter / 4))
+            ).format(left, width - RIGHT, f"{y:.1f}", f"{y:.1f}", left - 8, f"{y + 4:.1f}", tick(top * quarter / 4))
         )
     return Markup("").join(lines)
-
-
-def _tick(value: Decimal) -> str:
-    """`$0`, `$0.50`, `$1,250`: cents where there are any, and no more digits than it takes."""
-    whole, _, fraction = f"{value.normalize():,f}".partition(".")
-    return f"${whole}.{fraction:0<2}" if fraction else f"${whole}"
 
 
 def _bar(bar: Bar, begins: float, slot: float, top: Decimal) -> Markup:

@@ -16,6 +16,7 @@ from tollkeeper.core.people.passkeys import RelyingParty
 from tollkeeper.office.desks import Office
 from tollkeeper.ports import Catalog, Faucet, KeyDesk, PartnerDesk, Receipts, Redemptions
 from tollkeeper.ports.announcements import AnnouncementDesk
+from tollkeeper.ports.brand import BrandBook
 from tollkeeper.ports.catalog.prices import PriceDesk, PriceList
 from tollkeeper.ports.customers.closing import Closings
 from tollkeeper.ports.customers.faucet import FaucetTerms
@@ -23,6 +24,7 @@ from tollkeeper.ports.customers.lots import LotDesk, Statements
 from tollkeeper.ports.customers.notices import NoticeDesk
 from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.customers.wallet import Wallets
+from tollkeeper.ports.disputes import Disputes
 from tollkeeper.ports.people import SecondFactor
 from tollkeeper.ports.usage import LogSite, UsageLog
 
@@ -37,6 +39,7 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     closings: Closings
     notices: NoticeDesk
     announcements: AnnouncementDesk
+    brand: BrandBook
     # Below which customers are told that little is left, where they chose nothing else.
     low_balance: Quota
     keys: KeyDesk
@@ -52,6 +55,7 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     # None where cleaned logs are copied nowhere.
     log_site: LogSite | None
     receipts: Receipts
+    disputes: Disputes
     catalog: Catalog
     prices: PriceDesk
     price_list: PriceList

@@ -36,10 +36,15 @@ def usd_fine(amount: int) -> str:
     return f"{sign}${found.quantize(MILLIONTH, ROUND_HALF_UP):,}"
 
 
+def two_decimals(usd: str) -> str:
+    """`2.500` → `2.50`: a third decimal that says nothing is left out."""
+    return usd[:-1] if usd.endswith("0") and len(usd.partition(".")[2]) == 3 else usd
+
+
 def browser(agent: str) -> str:
     """`Chrome, Linux`: what can be told from what a browser calls itself; empty where nothing can."""
     found = (next((name for mark, name in names if mark in agent), "") for names in (BROWSERS, SYSTEMS))
     return ", ".join(filter(None, found))
 
 
-__all__ = ["browser", "day", "exact", "moment", "number", "usd", "usd_cell", "usd_fine"]
+__all__ = ["browser", "day", "exact", "moment", "number", "two_decimals", "usd", "usd_cell", "usd_fine"]

@@ -1,8 +1,12 @@
 """What people send: fields by name, each once, and what is wrong with them."""
 
 import asyncio
+import base64
+from collections.abc import Iterator
+from io import BytesIO
 from urllib.parse import parse_qsl
 
+from multipart import MultipartError, MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 # As many as a form with a box for each model may have; the size of what is sent bounds them, too.
@@ -11,6 +15,8 @@ SECONDS_MOST = 30.0
 TOKEN_FIELD = "form_token"  # noqa: S105 (the name of a field)
 ONCE_FIELD = "form_id"
 JSON = "application/json"
+UPLOAD = "multipart/form-data"
+UPLOAD_FIELDS_MOST = 50
 JSON_FIELD = "order"
 TOKEN_HEADER = "x-form-token"  # noqa: S105 (the name of a header)
 # Reading fields takes a second of this process for a few megabytes: what is larger comes as JSON.
@@ -59,17 +65,27 @@ class Form:
 async def read_form(request: Request, *, bytes_most: int) -> Form:
     """Read what was sent; by a script: JSON, as one field, the token in a header. Raise BadForm, or FormTooLarge."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await _read(request, bytes_most if kind == JSON else min(bytes_most, FORM_BYTES_MOST))
+    body = await _read(request, bytes_most if kind in (JSON, UPLOAD) else min(bytes_most, FORM_BYTES_MOST))
     if not body:
         return Form()
-    if kind not in (JSON, "application/x-www-form-urlencoded"):
+    if kind not in (JSON, UPLOAD, "application/x-www-form-urlencoded"):
         raise BadForm
     try:
         if kind == JSON:
             return Form([(TOKEN_FIELD, request.headers.get(TOKEN_HEADER, "")), (JSON_FIELD, body.decode())])
+        if kind == UPLOAD:
+            return Form(list(_uploaded(body, request.headers["content-type"])))
         return Form(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=FIELDS_MOST))
-    except ValueError:
+    except (ValueError, MultipartError):
         raise BadForm from None
+
+
+def _uploaded(body: bytes, content_type: str) -> Iterator[tuple[str, str]]:
+    """Fields of a form with files; a file as Base64, or empty where none was chosen."""
+    boundary = parse_options_header(content_type)[1].get("boundary", "")
+    for part in MultipartParser(BytesIO(body), boundary, part_limit=UPLOAD_FIELDS_MOST, memory_limit=len(body)):
+        is_file = part.filename is not None
+        yield part.name, base64.b64encode(part.raw).decode() if is_file else part.value.replace("\r\n", "\n")
 
 
 async def _read(request: Request, bytes_most: int) -> bytes:

@@ -31,6 +31,8 @@ NOTES: Mapping[str, str] = {
     "topped-up-before": marked("You redeemed this code before. Nothing was added now; this is what it became then."),
     "notices-kept": marked("Kept. It holds from now on."),
     "withdrawal-asked": marked("Your withdrawal is asked for. We decide on it and pay it by hand."),
+    "dispute-opened": marked("Thank you. A person looks at this charge, and the receipt tells you what came of it."),
+    "dispute-credited": marked("You are right: nothing was delivered. The charge was credited to you just now."),
     "sent-before": marked(
         "This form was sent before, and a form counts once. Look whether it was done then; if not, send this one."
     ),

@@ -4,6 +4,7 @@ Rules of this file
 1. Every page stands in one table (`table.py`). Routes, checks and tests are made from it.
 2. What a page changes is changed by POST, and nothing by GET.
 3. A form that moves money is taken once: its page says `once`.
+4. Whoever reads as a customer sends nothing but what says `while_reading`: stopping, and signing out.
 """
 
 from collections.abc import Awaitable, Callable
@@ -45,6 +46,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     no_referrer: bool = False
     # What staff must have to see it.
     scope: Scope = Scope.EVERYTHING
+    # Of what is posted: whether staff may send it who read as a customer.
+    while_reading: bool = False
 
 
 def get(path: str, make: Handler, *, who: Who = Who.SIGNED_IN, no_referrer: bool = False) -> Page:
@@ -61,5 +64,8 @@ def staff_get(path: str, make: Handler, scope: Scope) -> Page:
     return Page(method="GET", path=path, who=Who.STAFF, make=make, scope=scope)
 
 
-def staff_post(path: str, make: Handler, scope: Scope, *, once: bool = False) -> Page:
-    return Page(method="POST", path=path, who=Who.STAFF, make=make, scope=scope, once=once)
+def staff_post(
+    path: str, make: Handler, scope: Scope, *, once: bool = False, bytes_most: int = FORM_BYTES_MOST
+) -> Page:
+    who = Who.STAFF
+    return Page(method="POST", path=path, who=who, make=make, scope=scope, once=once, body_bytes_most=bytes_most)

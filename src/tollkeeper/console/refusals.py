@@ -20,6 +20,7 @@ from tollkeeper.core.people.logins import (
     LoginDisabled,
     LoginRefusal,
     NotThisEmail,
+    ReadingOnly,
     RoleMissing,
     SecondFactorMissing,
     SecondFactorNeeded,
@@ -63,6 +64,9 @@ WORDS: Mapping[type[LoginRefusal], RefusalWords] = {
     ),
     SessionOver: RefusalWords(marked("You are signed out. Sign in again.")),
     RoleMissing: RefusalWords(marked("This is not for your account. Nothing was done."), status=403),
+    ReadingOnly: RefusalWords(
+        marked("You read as a customer, and nothing can be changed meanwhile. Stop reading first."), status=403
+    ),
     LinkNotValid: RefusalWords(marked("This link is not valid any more. Ask for a new one.")),
     AccountThere: RefusalWords(marked("The account is there already. Sign in, or ask for a new password.")),
     SecondFactorMissing: RefusalWords(

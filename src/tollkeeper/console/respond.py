@@ -2,7 +2,8 @@
 
 Rules of this file
 1. Who may comes first, then whether the form is ours, then the page. A handler runs only for those who may.
-2. Whatever goes wrong is told to people in words; the log has its kind and place, never what was sent.
+2. Staff who read as a customer are shown that customer's pages and can send nothing: here, for every page.
+3. Whatever goes wrong is told to people in words; the log has its kind and place, never what was sent.
 """
 
 import logging
@@ -14,6 +15,7 @@ from contextlib import nullcontext
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tollkeeper.accounts.people.reading import as_customer, reading_of
 from tollkeeper.accounts.people.sessions import session_of, session_setting_up
 from tollkeeper.console import cookies
 from tollkeeper.console.forms import ONCE_FIELD, TOKEN_FIELD, BadForm, FormTooLarge, read_form
@@ -24,6 +26,7 @@ from tollkeeper.console.visit import House, Visit
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.core.people.logins import (
     LoginRefusal,
+    ReadingOnly,
     RoleMissing,
     SecondFactorMissing,
     SessionOver,
@@ -57,6 +60,7 @@ def endpoint(house: House, page: Page) -> Callable[[Request], Awaitable[Response
     """What the server calls for a page."""
 
     async def answer(request: Request) -> Response:
+        await house.desks.brand.look()
         visit = open_visit(house, request)
         response = await _answer(page, visit)
         response.headers.update(headers_for(house.site, no_referrer=page.no_referrer))
@@ -99,6 +103,7 @@ async def _let_in(page: Page, visit: Visit) -> Response | None:
         except SecondFactorMissing:
             if page.who is not Who.ANYBODY:
                 return visit.go(SECOND_FACTOR_PAGE)
+    await _read_as(page, visit)
     if visit.found is None and page.who in (Who.SIGNED_IN, Who.SETTING_UP, Who.STAFF):
         return visit.go_and_sign_in()
     if visit.found is not None and page.who is Who.STAFF:
@@ -106,6 +111,21 @@ async def _let_in(page: Page, visit: Visit) -> Response | None:
     if visit.found is not None and page.who is Who.STRANGER:
         return visit.go("/")
     return None
+
+
+async def _read_as(page: Page, visit: Visit) -> None:
+    """Find out as whom staff read, and show customers' pages as that customer's. Raise ReadingOnly for whatever is
+    sent meanwhile, whichever page it is sent to."""
+    visit.signed_in, visit.reading = visit.found, None
+    if visit.found is None:
+        return
+    visit.reading = await reading_of(visit.front_desk, visit.found)
+    if visit.reading is None:
+        return
+    if page.method != "GET" and not page.while_reading:
+        raise ReadingOnly
+    if page.method == "GET" and page.who in (Who.SIGNED_IN, Who.SETTING_UP):
+        visit.found = as_customer(visit.found, visit.reading)
 
 
 def _require_staff(page: Page, session: SessionRecord) -> None:
@@ -119,7 +139,7 @@ def _require_staff(page: Page, session: SessionRecord) -> None:
 async def _make(page: Page, visit: Visit) -> Response:
     if page.method == "POST" and not comes_from_us(visit.request, visit.site):
         raise NotOurForm
-    async with visit.house.turns.of(visit.account_id) if visit.found else nullcontext():
+    async with visit.house.turns.of(visit.signed_in.account_id) if visit.signed_in else nullcontext():
         if page.method == "POST" and (away := await _take_form(page, visit)):
             return away
         if page.once and not await _is_first(visit):

@@ -40,6 +40,7 @@ LOT_NAMES: Mapping[str, str] = {
     "operator": marked("Top-up of %(day)s"),
     "gift": marked("Gift of %(day)s"),
     "faucet": marked("Faucet, %(day)s"),
+    "dispute": marked("Charge that came back on %(day)s"),
 }
 OTHER_LOT = marked("Credit of %(day)s")
 # Lines that have their rows on the same page.

@@ -1,6 +1,6 @@
 """Every page of the console. A part of the console has a room of its own, with its rows."""
 
-from tollkeeper.console import home, logs, notices, partner, preferences, statements, usage
+from tollkeeper.console import home, legal, logs, notices, partner, preferences, statements, usage
 from tollkeeper.console.chat import CHAT
 from tollkeeper.console.keys import KEYS
 from tollkeeper.console.money import MONEY
@@ -19,4 +19,5 @@ PAGES: tuple[Page, ...] = (
     *usage.PAGES,
     *statements.PAGES,
     *logs.PAGES,
+    *legal.PAGES,
 )

@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from tollkeeper.console import charts, figures
 from tollkeeper.console.assets import address_of
+from tollkeeper.console.branding import branding_of
 from tollkeeper.console.desks import Site
 from tollkeeper.console.forms import ONCE_FIELD, TOKEN_FIELD
 from tollkeeper.console.key_names import key_name
 from tollkeeper.console.notes import NOTES
 from tollkeeper.console.places import PLACES, TAB_BAR
 from tollkeeper.console.staff.notes import STAFF_NOTES
-from tollkeeper.console.staff.places import STAFF_PLACES
+from tollkeeper.console.staff.places import HEADINGS, STAFF_PLACES
 from tollkeeper.console.words import LANGUAGES, TAGS, translations
 
 ALL_NOTES: Mapping[str, str] = {**STAFF_NOTES, **NOTES}
@@ -35,6 +36,7 @@ class Templates:
     def render(self, template: str, visit: "Visit", values: Mapping[str, Any]) -> str:
         own = {
             "visit": visit,
+            "brand": branding_of(visit.desks.brand.known, visit.site.name),
             "form": visit.form,
             "wallet": visit.wallet,
             "path": visit.request.url.path,
@@ -64,6 +66,7 @@ def _environment(site: Site, language: str) -> Environment:
         icon=icon,
         charts=charts,
         staff_places=STAFF_PLACES,
+        staff_headings=HEADINGS,
     )
     environment.filters.update(
         browser=figures.browser,
@@ -71,6 +74,7 @@ def _environment(site: Site, language: str) -> Environment:
         exact=figures.exact,
         usd_cell=figures.usd_cell,
         usd_fine=figures.usd_fine,
+        two_decimals=figures.two_decimals,
         key_name=partial(key_name, language=language),
         number=partial(figures.number, language=language),
         day=partial(figures.day, language=language),

@@ -29,6 +29,7 @@ from tollkeeper.core.catalog.price_book import PriceBook
 from tollkeeper.core.client_ip import client_ip
 from tollkeeper.core.people.logins import LIFETIMES, Actor, LoginRefusal, Role, SessionRecord, TooManyAttempts
 from tollkeeper.ports.customers.wallet import Wallet
+from tollkeeper.ports.readings import ReadAs
 
 THEMES = ("auto", "light", "dark")
 
@@ -56,7 +57,11 @@ class Visit:
         self.request = request
         self.stranger = stranger
         self.token = house.cookies.read(request, cookies.SESSION)
+        # Of whoever is signed in; for pages that staff read as a customer, what stands for the customer's (`respond`).
         self.found: SessionRecord | None = None
+        # Who is signed in, whoever they read as: their name stands on the record.
+        self.signed_in: SessionRecord | None = None
+        self.reading: ReadAs | None = None
         self.wallet: Wallet | None = None
         self.form = Form()
         self.language = choose_language(
@@ -80,13 +85,13 @@ class Visit:
 
     @property
     def actor(self) -> str:
-        """As the audit trail names who acts."""
-        return f"account:{self.account_id}"
+        """As the audit trail names who acts: whoever is signed in, never whom they read as."""
+        return f"account:{(self.signed_in or self.session).account_id}"
 
     @property
     def by(self) -> Actor:
         """Staff who act on what is another's."""
-        return Actor(self.actor, self.session.role)
+        return Actor(self.actor, (self.signed_in or self.session).role)
 
     @property
     def front_desk(self) -> FrontDesk:
@@ -107,8 +112,11 @@ class Visit:
 
     @property
     def bound_to(self) -> str:
-        """What tokens of this visitor's forms are bound to."""
-        return self.token if self.found is not None else self.stranger
+        """What tokens of this visitor's forms are bound to. Forms of pages that were read as a customer are good for
+        nothing afterwards: by then they would be about the reader's own account."""
+        if self.found is None:
+            return self.stranger
+        return self.token if self.reading is None else f"{self.token} reading {self.reading.reading_id}"
 
     @property
     def query(self) -> Mapping[str, str]:

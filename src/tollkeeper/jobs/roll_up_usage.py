@@ -1,5 +1,5 @@
-"""Add the usage log up: what is settled for good at once, by day and by provider account, model and hour; and each day
-once more when it is long over."""
+"""Add the usage log up: what is settled for good at once, by day, by provider account, model and hour, and by price;
+and each day once more when it is long over."""
 
 from tollkeeper.ports.usage import Rollups
 
@@ -9,6 +9,8 @@ async def roll_up_usage(rollups: Rollups) -> int:
     while await rollups.add_up():
         pass
     while await rollups.add_up_providers():
+        pass
+    while await rollups.add_up_prices():
         pass
     days = await rollups.days_to_recount()
     for day in days:

@@ -9,20 +9,29 @@ Rules of this file
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from functools import partial
 
-from tollkeeper.core.people.mails import compose, has_link
+from tollkeeper.core.brand import Brand
+from tollkeeper.core.people.mails import compose, has_link, signed
 from tollkeeper.ports.people import ClaimedMail, Mailer, MailNotSent, Outbox
 from tollkeeper.steady import run_and_log
 
 log = logging.getLogger(__name__)
 
+FindBrand = Callable[[], Awaitable[Brand]]
+
 
 class Postman:
-    def __init__(self, outbox: Outbox, mailer: Mailer | None, *, console_url: str) -> None:
+    def __init__(
+        self, outbox: Outbox, mailer: Mailer | None, *, console_url: str, brand: FindBrand | None = None
+    ) -> None:
+        """`brand`: whose name stands below mails; None: nobody's."""
         self._outbox = outbox
         self._mailer = mailer
         self._console_url = console_url
+        self._find_brand = brand
+        self._brand = Brand()
         self._told_waiting = 0
 
     async def round(self) -> int:
@@ -33,6 +42,8 @@ class Postman:
         if self._mailer is None:
             await self._tell_of_waiting()
             return 0
+        if self._find_brand is not None:
+            self._brand = await self._find_brand()
         sent: list[ClaimedMail] = []
         while claims := await self._outbox.claim():
             deliver = partial(self._deliver, self._mailer, sent)
@@ -47,6 +58,7 @@ class Postman:
             log.warning("%s is not sent: it has a link, and TOLLKEEPER_CONSOLE_URL is not set", _name(claim))
             return
         mail = compose(letter.kind, token=letter.token, console_url=self._console_url, figures=letter.figures)
+        mail = signed(mail, name=self._brand.name, support=self._brand.support)
         try:
             await mailer.send(letter.email, mail)
         except MailNotSent as problem:

@@ -142,6 +142,10 @@ class CallFigures:
         tokens[1] += usage.cached_units
         tokens[2] += usage.output_units
 
+    def own_counts(self) -> list[int]:
+        """Our own part of all calls, in the buckets of its metric."""
+        return [sum(counts) for counts in zip(*(seen.counts for seen in self._own_seconds.values()), strict=True)]
+
     def samples(self) -> Iterator[Sample]:
         yield from ((table.CALLS, key, count) for key, count in self._calls.items())
         for metric, seen in self._histograms():

@@ -194,5 +194,13 @@ MAILS_WAITING = _gauge("tollkeeper_mails_waiting", "Mails in the outbox.", of_pr
 OLDEST_MAIL = _gauge(
     "tollkeeper_oldest_mail_seconds", "How long the oldest mail in the outbox has waited.", of_process=False
 )
+WEBHOOKS_FAILING = _gauge(
+    "tollkeeper_webhooks_failing",
+    "Webhooks whose receivers took nothing for a quarter of an hour, or that were switched off for it.",
+    of_process=False,
+)
+WEBHOOK_DELIVERIES_WAITING = _gauge(
+    "tollkeeper_webhook_deliveries_waiting", "Events that a webhook has not taken yet.", of_process=False
+)
 
 TABLE: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

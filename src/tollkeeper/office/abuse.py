@@ -112,6 +112,9 @@ class RestrictionView(msgspec.Struct, frozen=True, kw_only=True):
     within_seconds: int
     # Where most of it came from; empty where that is not known.
     ip: str
+    # Who decided on it, and why; None: it followed from what was counted.
+    began_by: str | None
+    reason: str | None
     lifted_at: datetime | None
     lifted_by: str | None
     lift_reason: str | None
@@ -251,6 +254,8 @@ def _restriction_views(restrictions: Sequence[RestrictionRecord], now: datetime)
             peak_seconds=each.peak_seconds,
             within_seconds=each.within_seconds,
             ip=each.ip,
+            began_by=each.began_by,
+            reason=each.reason,
             lifted_at=each.lifted_at,
             lifted_by=each.lifted_by,
             lift_reason=each.lift_reason,

@@ -199,7 +199,10 @@ async def _meant(office: Office, text: str) -> AccountSearch:
     except ValueError:
         return read_search(text)
     call = await office.receipts.find(request_id, account_id=None)
-    return AccountSearch(number=0 if call is None else call.account_id)
+    if call is not None:
+        return AccountSearch(number=call.account_id)
+    refused = await office.refused_calls.find(request_id, account_id=None)
+    return AccountSearch(number=0 if refused is None else refused.account_id)
 
 
 def _row(record: AccountRecord) -> AccountRow:

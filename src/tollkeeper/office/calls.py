@@ -77,7 +77,7 @@ async def show_call(office: Office, wish: CallWish, by: Actor) -> CallView:
     """A call by the x-request-id of its answer: its receipt and attempts, or why it was refused."""
     found = await office.receipts.find(wish.request_id, account_id=wish.account)
     if found is not None:
-        return _settled(found) if isinstance(found, Receipt) else _running(found)
+        return settled_call(found) if isinstance(found, Receipt) else _running(found)
     refused = await office.refused_calls.find(wish.request_id, account_id=wish.account)
     if refused is not None:
         return _refused(refused)
@@ -99,7 +99,7 @@ def _running(call: RunningCall) -> CallView:
     )
 
 
-def _settled(found: Receipt) -> CallView:
+def settled_call(found: Receipt) -> CallView:
     price, usage = found.rate.price, found.usage
     receipt = CallReceipt(
         model=price.model_id,

@@ -29,19 +29,23 @@ from tollkeeper.ports import (
 )
 from tollkeeper.ports.announcements import AnnouncementDesk
 from tollkeeper.ports.audit import AuditTrail
+from tollkeeper.ports.brand import BrandDesk
 from tollkeeper.ports.catalog.prices import PriceDesk
 from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.ports.customers.lots import LotDesk, Statements
 from tollkeeper.ports.customers.roster import Roster, Timelines
-from tollkeeper.ports.house import NodeRecord, SettingRecord
+from tollkeeper.ports.disputes import Disputes
+from tollkeeper.ports.house import HouseFacts, NodeRecord, SettingRecord
 from tollkeeper.ports.jobs import JobRecord
 from tollkeeper.ports.operators import OperatorKeys
 from tollkeeper.ports.people import SecondFactor
 from tollkeeper.ports.providers.desk import Finding
 from tollkeeper.ports.providers.figures import ProviderFigures
+from tollkeeper.ports.providers.live import ProcessReport
 from tollkeeper.ports.refused import RefusedCalls
 from tollkeeper.ports.secrets import SecretDesk
 from tollkeeper.ports.usage import UsageLog
+from tollkeeper.ports.webhooks import WebhookDesk
 
 
 class Office(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,11 +77,19 @@ class Office(msgspec.Struct, frozen=True, kw_only=True):
     statements: Statements
     announcements: AnnouncementDesk
     secrets: SecretDesk
+    webhooks: WebhookDesk
+    brand: BrandDesk
+    # Whether webhooks in private networks, and over plain http, are called.
+    private_webhooks: bool
     usage_log: UsageLog
     receipts: Receipts
     refused_calls: RefusedCalls
+    disputes: Disputes
     jobs_on_record: Callable[[], Awaitable[Sequence[JobRecord]]]
     nodes_on_record: Callable[[], Awaitable[Sequence[NodeRecord]]]
+    # What every process of the gateway that is heard of knows of the pool.
+    pool_reports: Callable[[], Awaitable[Sequence[ProcessReport]]]
+    house_facts: Callable[[], Awaitable[HouseFacts]]
     settings_in_force: Callable[[], Sequence[SettingRecord]]
     probe_key: Callable[[ProviderAccount], Awaitable[tuple[bool, str]]]
     try_out: Callable[[ProviderAccount, str], AsyncIterator[Finding]]

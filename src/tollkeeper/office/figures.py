@@ -4,11 +4,13 @@ Rules of this file
 1. Only what was measured is told. Where there was nothing to measure, a figure is None.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
+from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import act
@@ -54,6 +56,33 @@ class AccountModelView(msgspec.Struct, frozen=True):
     figures: FigureSums
 
 
+class FailureView(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of one hour that failed in one way; `for_callers`: no other attempt made up for them."""
+
+    hour: datetime
+    failure: str
+    times: int
+    for_callers: int
+
+
+@act("GET", "/figures", Scope.READ)
+async def show_figures(office: Office, wish: HoursWish, by: Actor) -> FigureSums:
+    """What all hours came to together."""
+    return _summed(_together([each.figures for each in await office.figures.by_hour(wish.hours, wish.account)]))
+
+
+@act("GET", "/figures/failures", Scope.READ)
+async def list_failures(office: Office, wish: HoursWish, by: Actor) -> Listed[FailureView]:
+    """What attempts at providers failed of, by hour: `busy`, `server`, `key_refused`, `unreachable`, `silent`, …"""
+    found = await office.figures.failures(wish.hours, wish.account)
+    return Listed(
+        [
+            FailureView(hour=each.hour, failure=each.failure, times=each.times, for_callers=each.for_callers)
+            for each in found
+        ]
+    )
+
+
 @act("GET", "/figures/hours", Scope.READ)
 async def list_figures_by_hour(office: Office, wish: HoursWish, by: Actor) -> Listed[HourView]:
     """What every hour came to; hours without a call are left out."""
@@ -66,6 +95,19 @@ async def list_figures_by_model(office: Office, wish: HoursWish, by: Actor) -> L
     """What every provider account came to with every model."""
     found = await office.figures.by_model(wish.hours, wish.account)
     return Listed([AccountModelView(each.account, each.model, _summed(each.figures)) for each in found])
+
+
+def _together(figures: Sequence[AttemptFigures]) -> AttemptFigures:
+    return AttemptFigures(
+        attempts=sum(each.attempts for each in figures),
+        failed=sum(each.failed for each in figures),
+        delivered=sum(each.delivered for each in figures),
+        input_units=sum(each.input_units for each in figures),
+        output_units=sum(each.output_units for each in figures),
+        charged=Quota(sum(each.charged for each in figures)),
+        cost=Quota(sum(each.cost for each in figures)),
+        first_byte=[sum(times) for times in zip(*(each.first_byte for each in figures), strict=True)],
+    )
 
 
 def _summed(figures: AttemptFigures) -> FigureSums:
@@ -83,4 +125,4 @@ def _summed(figures: AttemptFigures) -> FigureSums:
     )
 
 
-ACTS = (list_figures_by_hour, list_figures_by_model)
+ACTS = (show_figures, list_figures_by_hour, list_figures_by_model, list_failures)

@@ -138,20 +138,6 @@ async def unlock_login(office: Office, wish: AccountWish, by: Actor) -> HowMany:
     return HowMany(await staff.unlock(office.front_desk, wish.account, by=by))
 
 
-@act("POST", "/accounts/{account}/login/drop-second-factor", Scope.SUPPORT)
-async def drop_login_second_factor(office: Office, wish: AccountWish, by: Actor) -> Changed:
-    """For somebody who lost the app and all recovery codes, and has shown otherwise who they are. They are told, and
-    their sessions end."""
-    return Changed(await staff.drop_second_factor(office.front_desk, wish.account, by=by))
-
-
-@act("POST", "/accounts/{account}/login/drop-passkeys", Scope.SUPPORT)
-async def drop_login_passkeys(office: Office, wish: AccountWish, by: Actor) -> HowMany:
-    """For somebody whose account somebody else was in, or who lost every device. They are told, and their sessions
-    end."""
-    return HowMany(await staff.drop_passkeys(office.front_desk, wish.account, by=by))
-
-
 async def _by_email(office: Office, email: str, by: Actor) -> Listed[LoginView]:
     try:
         return Listed([login_view(await staff.login_of(office.front_desk, email, by=by))])
@@ -195,6 +181,4 @@ ACTS = (
     end_login_sessions,
     send_login_reset,
     unlock_login,
-    drop_login_second_factor,
-    drop_login_passkeys,
 )

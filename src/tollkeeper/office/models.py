@@ -8,6 +8,7 @@ Rules of this file
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import groupby
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from tollkeeper.accounts.new_models import first_prices
 from tollkeeper.accounts.price_parts import PriceRefused, multiplier_typed
+from tollkeeper.accounts.price_usd import figures_in_usd, unit_multiplier, usd_price_typed, with_usd
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.calls.media import MediaLimits
 from tollkeeper.core.catalog.models import Kind
@@ -30,10 +32,12 @@ from tollkeeper.office.lists import Listed, Paging, listed
 from tollkeeper.office.price_views import PriceFigures, figures_view
 from tollkeeper.office.price_wishes import FiguresWish, Multiplier, figures_wished
 from tollkeeper.office.prices import GroupOrNone, ModelId, Variant, group_millionths
-from tollkeeper.office.wishes import Changed, ReasonText
+from tollkeeper.office.wishes import Changed, ReasonText, Usd
 from tollkeeper.ports import NewModel, NotOnFile, StillInUse
 from tollkeeper.ports.catalog.desk import ModelQuery, ModelRecord, ModelRemoval, ModelTerms
-from tollkeeper.ports.catalog.prices import PriceQuery, PriceRow
+from tollkeeper.ports.catalog.prices import NewFigures, PriceQuery, PriceTime
+
+DAY_HOURS = 24
 
 TokenCount = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Voices = Annotated[list[Annotated[str, msgspec.Meta(min_length=1, max_length=64)]], msgspec.Meta(max_length=200)]
@@ -79,10 +83,11 @@ class ModelChangeWish(ModelLimitsWish, frozen=True, kw_only=True):
 
 
 class SizePrice(msgspec.Struct, frozen=True, kw_only=True):
-    """Quota tokens for one image of a size and quality; 500,000 of them are 1 USD."""
+    """What one image of a size and quality costs: in USD, or in quota tokens, of which 500,000 are 1 USD."""
 
     variant: Variant
-    quota_tokens: Multiplier
+    quota_tokens: Multiplier | None = None
+    usd: Usd | None = None
 
 
 class NewModelWish(ModelLimitsWish, frozen=True, kw_only=True):
@@ -119,6 +124,10 @@ class ModelView(msgspec.Struct, frozen=True, kw_only=True):
     announced: Sequence[PriceFigures]
     token_caps: TokenCaps
     media: MediaLimits
+    # The provider accounts that serve it, whether or not they take calls now.
+    served_by: Sequence[str]
+    # Calls that were answered in the last 24 hours.
+    calls_last_day: int
 
 
 @act("GET", "/models", Scope.READ)
@@ -144,10 +153,10 @@ async def show_model(office: Office, wish: ModelWish, by: Actor) -> ModelView:
 @act("POST", "/models", Scope.CATALOG)
 async def add_model(office: Office, wish: NewModelWish, by: Actor) -> AddedModel:
     """Offer a model, priced from now on. Of what a vendor is known to price apart, parts are proposed and set."""
-    sizes = {size.variant: multiplier_typed(size.quota_tokens) for size in wish.sizes}
+    sizes = {size.variant: _quota_tokens(size) for size in wish.sizes}
     if len(sizes) < len(wish.sizes):
         raise PriceRefused("The price of a size stands there twice. Nothing was added.")
-    first = first_prices(wish.model, wish.kind, figures_wished(wish.price), sizes, by_token=wish.by_token)
+    first = first_prices(wish.model, wish.kind, _first_figures(wish), sizes, by_token=wish.by_token)
     usual = ModelTerms(token_caps=TokenCaps(), media=MediaLimits(), only_groups=wish.only_groups)
     terms = _limited(usual, wish)
     model = NewModel(
@@ -215,6 +224,24 @@ async def remove_model(office: Office, wish: ModelReason, by: Actor) -> Changed:
     return Changed(changed=True)
 
 
+def _quota_tokens(size: SizePrice) -> Decimal:
+    """Raise PriceRefused."""
+    if (size.usd is None) is (size.quota_tokens is None):
+        raise PriceRefused(f"Say what an image of {size.variant} costs, in USD or in quota tokens. Nothing was added.")
+    if size.usd is not None:
+        return unit_multiplier(usd_price_typed(size.usd), Kind.IMAGE)
+    return multiplier_typed(size.quota_tokens or "")
+
+
+def _first_figures(wish: NewModelWish) -> NewFigures:
+    """Raise PriceRefused."""
+    figures, usd = figures_wished(wish.price), wish.price.usd.named()
+    if not usd:
+        return figures
+    found = figures_in_usd(usd, Kind.CHAT if wish.by_token else wish.kind, None)
+    return with_usd(figures, found)
+
+
 def _limited(terms: ModelTerms, wish: ModelLimitsWish) -> ModelTerms:
     """The terms, with what of their limits is named."""
     for voice in wish.voices or ():
@@ -235,14 +262,25 @@ def _named(given: dict[str, object]) -> dict[str, object]:
 
 async def _views(office: Office, models: Sequence[ModelRecord], group: int = MILLIONTHS) -> list[ModelView]:
     now = await office.prices.now()
-    query = PriceQuery(models=[model.id for model in models], standing=True)
+    query = PriceQuery(models=[model.id for model in models], time=PriceTime.STANDING)
     rows = await office.prices.page(query, after_id=None, limit=None)
     prices = {model_id: list(each) for model_id, each in groupby(rows, key=lambda row: row.price.model_id)}
-    return [_view(model, prices.get(model.id, []), now, group) for model in models]
+    providers, calls = await office.providers.records(), await office.figures.calls_by_model(DAY_HOURS)
+    return [
+        _view(
+            model,
+            [figures_view(row.kind, row.price, group) for row in prices.get(model.id, [])],
+            now,
+            served_by=sorted(each.name for each in providers if each.serves(model.id)),
+            calls_last_day=calls.get(model.id, 0),
+        )
+        for model in models
+    ]
 
 
-def _view(model: ModelRecord, rows: Sequence[PriceRow], now: datetime, group: int) -> ModelView:
-    figures = [figures_view(row.kind, row.price, group) for row in rows]
+def _view(
+    model: ModelRecord, figures: Sequence[PriceFigures], now: datetime, *, served_by: Sequence[str], calls_last_day: int
+) -> ModelView:
     return ModelView(
         id=model.id,
         kind=model.kind,
@@ -253,6 +291,8 @@ def _view(model: ModelRecord, rows: Sequence[PriceRow], now: datetime, group: in
         announced=[each for each in figures if each.effective_from > now],
         token_caps=model.terms.token_caps,
         media=model.terms.media,
+        served_by=served_by,
+        calls_last_day=calls_last_day,
     )
 
 

@@ -1,7 +1,8 @@
 """The partner plan: what accounts earned, and cash that is asked for, approved, paid or refused; and the faucet.
 
 Rules of this file
-1. Who approved a withdrawal by an operator key does not note its payment by that key, and nobody decides on their own.
+1. Who approved a withdrawal, signed in or by a key of theirs, does not note its payment, and nobody decides on their
+   own.
 2. A decision that is sent again, by whom and as it was made, changes nothing and is told as done.
 3. The key that the faucet gives is shown in one answer, which is not kept.
 """

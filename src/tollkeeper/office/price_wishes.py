@@ -45,6 +45,25 @@ class PartsWish(msgspec.Struct, frozen=True, kw_only=True):
     tiers: Annotated[list[TierWish], msgspec.Meta(max_length=20)] = msgspec.field(default_factory=list)
 
 
+class UsdPricesWish(msgspec.Struct, frozen=True, kw_only=True):
+    """Prices in USD. `unit` is for what the model is counted in: a million input tokens or characters, an image, a
+    minute; the others are for a million tokens. They are turned into multipliers exactly, or refused. What is not named
+    keeps its price in USD; `none`, of cached input and parts, leaves them without a price of their own."""
+
+    unit: Usd | None = None
+    cached: Usd | None = None
+    output: Usd | None = None
+    written_5m: Usd | None = None
+    written_1h: Usd | None = None
+    image_input: Usd | None = None
+    audio_input: Usd | None = None
+    image_output: Usd | None = None
+    audio_output: Usd | None = None
+
+    def named(self) -> dict[str, str]:
+        return {name: text for name, text in msgspec.structs.asdict(self).items() if text is not None}
+
+
 class FiguresWish(msgspec.Struct, frozen=True, kw_only=True):
     """Multipliers and parts of a price; what is not named stays as it is. A multiplier of 1 is 2 USD for a million
     tokens: `multiplier` is for input, the others are how many input tokens an output or a cached one costs."""
@@ -53,6 +72,8 @@ class FiguresWish(msgspec.Struct, frozen=True, kw_only=True):
     completion: Multiplier | None = None
     cached: Multiplier | None = None
     parts: PartsWish = PartsWish()
+    # Instead of multipliers.
+    usd: UsdPricesWish = UsdPricesWish()
 
 
 def figures_wished(wish: FiguresWish) -> NewFigures:

@@ -6,6 +6,7 @@ Rules of this file
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated
 
@@ -33,7 +34,9 @@ from tollkeeper.office.price_wishes import FiguresWish, figures_wished
 from tollkeeper.office.wishes import ROW_MOST, ReasonText
 from tollkeeper.ports import NotOnFile
 from tollkeeper.ports.catalog.desk import ModelQuery
-from tollkeeper.ports.catalog.prices import PriceQuery
+from tollkeeper.ports.catalog.prices import PriceQuery, PriceTime
+
+DAYS_MOST = 30
 
 ModelId = Annotated[str, msgspec.Meta(min_length=1, max_length=128, description="The model's id.")]
 GroupOrNone = Annotated[str, msgspec.Meta(max_length=64, description="Whose multiplier USD include; empty: none.")]
@@ -42,20 +45,26 @@ Variant = Annotated[str, msgspec.Meta(max_length=60, description="Of an image, i
 
 class PricesWish(Paging, frozen=True, kw_only=True):
     group: GroupOrNone = ""
+    time: PriceTime = PriceTime.STANDING
 
 
-class PriceHistoryWish(PricesWish, frozen=True, kw_only=True):
+class PriceHistoryWish(Paging, frozen=True, kw_only=True):
     model: ModelId
+    group: GroupOrNone = ""
 
 
-class PricePreviewWish(FiguresWish, frozen=True, kw_only=True):
+class PriceChangeWish(FiguresWish, frozen=True, kw_only=True):
     model: ModelId
     variant: Variant = ""
     # None: as soon as the notice allows.
     effective_from: Instant | None = None
 
 
-class NewPriceWish(PricePreviewWish, frozen=True, kw_only=True):
+class PricePreviewWish(PriceChangeWish, frozen=True, kw_only=True):
+    days: Annotated[int, msgspec.Meta(ge=1, le=DAYS_MOST, description="Over the calls of so many days.")] = 7
+
+
+class NewPriceWish(PriceChangeWish, frozen=True, kw_only=True):
     # None: it waits for its notice.
     forced_because: ReasonText | None = None
 
@@ -71,7 +80,7 @@ class EnteredView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricePreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the calls of the last seven days would have cost."""
+    """What the calls of the last days would have cost. `dearer_for`: how many accounts would have paid more."""
 
     old: PriceFigures
     new: PriceFigures
@@ -79,6 +88,8 @@ class PricePreview(msgspec.Struct, frozen=True, kw_only=True):
     # Those for whom it makes the most difference, and how many there are in all.
     accounts: Sequence[EffectView]
     accounts_in_all: int
+    dearer_for: int
+    cheaper_for: int
 
 
 class WithdrawnView(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,8 +100,8 @@ class WithdrawnView(msgspec.Struct, frozen=True, kw_only=True):
 
 @act("GET", "/prices", Scope.READ)
 async def list_prices(office: Office, wish: PricesWish, by: Actor) -> Listed[PriceView]:
-    """What every model costs now, and what is announced."""
-    return await _page(office, wish, PriceQuery(standing=True))
+    """What every model costs now, and what is announced; or what it used to cost."""
+    return await _page(office, wish, PriceQuery(time=wish.time))
 
 
 @act("GET", "/prices/history", Scope.READ)
@@ -114,15 +125,19 @@ async def enter_price(office: Office, wish: NewPriceWish, by: Actor) -> EnteredV
 
 @act("POST", "/prices/preview", Scope.CATALOG)
 async def preview_price(office: Office, wish: PricePreviewWish, by: Actor) -> PricePreview:
-    """What the calls of the last 7 days would have cost before a change, and after it. Nothing is changed."""
+    """What the calls of the last days would have cost before a change, and after it. Nothing is changed."""
     kind = await _kind(office, wish.model, even_hidden=True)
-    found = await preview_price_change(_change(wish), office.price_notice, office.prices)
+    found = await preview_price_change(
+        _change(wish), office.price_notice, office.prices, since=timedelta(days=wish.days)
+    )
     return PricePreview(
         old=figures_view(kind, found.old),
         new=figures_view(kind, found.new),
         total=effect_view(found.total),
         accounts=[effect_view(each) for each in found.accounts],
         accounts_in_all=found.accounts_in_all,
+        dearer_for=found.dearer_for,
+        cheaper_for=found.cheaper_for,
     )
 
 
@@ -145,17 +160,19 @@ async def group_millionths(office: Office, name: str) -> int:
     raise NotOnFile(f"There is no group '{name}'.")
 
 
-async def _page(office: Office, wish: PricesWish, query: PriceQuery) -> Listed[PriceView]:
+async def _page(office: Office, wish: PricesWish | PriceHistoryWish, query: PriceQuery) -> Listed[PriceView]:
     group = await group_millionths(office, wish.group)
     now = await office.prices.now()
     rows = await office.prices.page(query, after_id=wish.after_row(), limit=wish.limit + 1)
     return listed([price_view(row, now, group) for row in rows], wish.limit, lambda row: row.price_id)
 
 
-def _change(wish: PricePreviewWish) -> PriceWish:
+def _change(wish: PriceChangeWish) -> PriceWish:
     at = None if wish.effective_from is None else in_reach(wish.effective_from)
     figures = figures_wished(wish)
-    return PriceWish(model_id=wish.model, variant=wish.variant, figures=figures, effective_from=at)
+    return PriceWish(
+        model_id=wish.model, variant=wish.variant, figures=figures, usd=wish.usd.named(), effective_from=at
+    )
 
 
 async def _kind(office: Office, model_id: str, *, even_hidden: bool = False) -> Kind:

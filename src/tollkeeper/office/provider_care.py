@@ -1,7 +1,5 @@
 """Provider accounts at work: another key, pauses, and live trials."""
 
-from collections.abc import Sequence
-
 import msgspec
 
 from tollkeeper.accounts.providers.description import BadDescription, check_key
@@ -9,10 +7,10 @@ from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
+from tollkeeper.office.provider_trials import ProviderTrial, trial_of
 from tollkeeper.office.provider_wishes import ProviderKeyWish, ProviderTrialWish, ProviderWish
 from tollkeeper.office.wishes import Changed
-from tollkeeper.ports import ProviderAccount, ProviderState
-from tollkeeper.ports.providers.desk import Finding
+from tollkeeper.ports import ProviderState
 
 
 class KeyRotated(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,17 +22,6 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
     # Whether it was paused or draining until now, and whether it was suspended.
     changed: bool
     suspension_lifted: bool
-
-
-class ProviderTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a trial. Without an accepted key, or a chat model to call, there are no findings."""
-
-    key_accepted: bool
-    # What the provider said to the key, in words.
-    told: str
-    suspension_lifted: bool
-    model: str | None
-    findings: Sequence[Finding]
 
 
 @act("POST", "/providers/{name}/rotate-key", Scope.CATALOG)
@@ -80,18 +67,9 @@ async def try_provider(office: Office, wish: ProviderTrialWish, by: Actor) -> Pr
     account = await office.providers.find(wish.name)
     if wish.model is not None and account.name_of(wish.model) is None:
         raise BadDescription(f"'{wish.name}' does not serve the model '{wish.model}'. No call was made.")
-    accepted, told = await office.probe_key(account)
-    if not accepted:
-        return ProviderTrial(key_accepted=False, told=told, suspension_lifted=False, model=None, findings=[])
-    lifted = await office.suspensions.lift(account.id, actor=by.name)
-    model = wish.model or await _first_chat_model(office, account)
-    findings = [] if model is None else [finding async for finding in office.try_out(account, model)]
-    return ProviderTrial(key_accepted=True, told=told, suspension_lifted=lifted, model=model, findings=findings)
-
-
-async def _first_chat_model(office: Office, account: ProviderAccount) -> str | None:
-    known = await office.catalog.chat_models()
-    return next((model_id for model_id in known if account.name_of(model_id) is not None), None)
+    trial = await trial_of(office, account, wish.model)
+    lifted = trial.key_accepted and await office.suspensions.lift(account.id, actor=by.name)
+    return msgspec.structs.replace(trial, suspension_lifted=lifted)
 
 
 ACTS = (

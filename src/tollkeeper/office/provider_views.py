@@ -5,7 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from tollkeeper.accounts.providers.health import health, takes_calls
+from tollkeeper.accounts.providers.health import HealthTag, breaker_words, health, health_tag, takes_calls
+from tollkeeper.accounts.providers.live import LiveAccount, LiveBreaker, LiveRoom, live_pool
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.ports import ProviderRecord, ProviderStanding, ProviderState
@@ -19,8 +20,13 @@ class ProviderRow(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     state: ProviderState
     takes_calls: bool
-    # In words.
+    # In a word, and in words.
+    tag: HealthTag
     health: str
+    # Breakers that are not closed, of the account and of its models, by what the nodes told in the last seconds.
+    breakers: Sequence[LiveBreaker]
+    # What is used of its limits; null where no node tells.
+    in_use: LiveRoom | None
     suspended_at: datetime | None
     suspended_because: str | None
     tier: int
@@ -62,15 +68,16 @@ class ProviderDetails(msgspec.Struct, frozen=True, kw_only=True):
 async def provider_rows(office: Office) -> list[ProviderRow]:
     """By tier and name."""
     families = {record.name: record.family for record in await office.providers.records()}
-    standings = await office.providers.standing()
+    standings, live = await office.providers.standing(), live_pool(await office.pool_reports())
     private_allowed = office.provider_terms.private_allowed
     open_for_calls = {each.name for each in standings if takes_calls(each, private_allowed=private_allowed)}
     sums = _weights([each for each in standings if each.name in open_for_calls])
     return [
         _row(
             each,
+            live.accounts.get(each.name, LiveAccount()) if live.processes else None,
             family=families.get(each.name),
-            health=health(each, private_allowed=private_allowed),
+            private_allowed=private_allowed,
             share_percent=_percent(each, sums) if each.name in open_for_calls else 0.0,
             takes_calls=each.name in open_for_calls,
         )
@@ -103,16 +110,26 @@ def _percent(standing: ProviderStanding, sums: Mapping[int, int]) -> float:
 
 
 def _row(
-    standing: ProviderStanding, *, family: str | None, health: str, share_percent: float, takes_calls: bool
+    standing: ProviderStanding,
+    live: LiveAccount | None,
+    *,
+    family: str | None,
+    private_allowed: bool,
+    share_percent: float,
+    takes_calls: bool,
 ) -> ProviderRow:
-    place = standing.place
+    place, known = standing.place, live or LiveAccount()
+    out = [breaker_words(breaker) for breaker in known.breakers] if takes_calls else []
     return ProviderRow(
         name=standing.name,
         vendor=standing.vendor,
         base_url=standing.base_url,
         state=standing.state,
         takes_calls=takes_calls,
-        health=health,
+        tag=health_tag(standing, known, private_allowed=private_allowed),
+        health="; ".join([*out, health(standing, private_allowed=private_allowed)]),
+        breakers=known.breakers,
+        in_use=None if live is None else live.room,
         suspended_at=standing.suspended_at,
         suspended_because=standing.suspended_because,
         tier=place.tier,

@@ -5,6 +5,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tollkeeper.accounts.providers.health import HealthTag
+from tollkeeper.office.lists import Paging
+from tollkeeper.office.wishes import ReasonText
+
 LIMIT_MOST = 2**31 - 1
 TIER_MOST = 2**15 - 1
 WEIGHT_MOST = 1_000
@@ -53,6 +57,13 @@ class NewProviderWish(msgspec.Struct, frozen=True, kw_only=True):
     passes: ParameterNames = []
     api_version: InterfaceVersion | None = None
     insecure_http: PlainHttpAllowed = False
+    tested: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Make live calls first, at the provider's price, and add it only if its key is accepted and "
+            "an answer comes."
+        ),
+    ] = False
 
 
 class ProviderChangeWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +88,19 @@ class ProviderChangeWish(msgspec.Struct, frozen=True, kw_only=True):
     insecure_http: PlainHttpAllowed = False
 
 
+class ProvidersWish(Paging, frozen=True, kw_only=True):
+    find: Annotated[str, msgspec.Meta(max_length=64, description="Part of the account's name; empty: all.")] = ""
+    vendor: Annotated[str, msgspec.Meta(max_length=32, description="Of one wire format; empty: of all.")] = ""
+    tag: Annotated[HealthTag | None, msgspec.Meta(description="How they are doing; left out: however.")] = None
+
+
 class ProviderWish(msgspec.Struct, frozen=True, kw_only=True):
     name: ProviderAccountName
+
+
+class ProviderRemovalWish(ProviderWish, frozen=True, kw_only=True):
+    # Left out, none is on the record.
+    reason: ReasonText = ""
 
 
 class ProviderKeyWish(ProviderWish, frozen=True, kw_only=True):

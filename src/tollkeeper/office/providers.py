@@ -24,14 +24,22 @@ from tollkeeper.accounts.providers.description import (
     is_same_place,
 )
 from tollkeeper.accounts.providers.served_models import ServedModels, served_models
+from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
-from tollkeeper.office.lists import Listed, Paging, listed
+from tollkeeper.office.lists import Listed, listed
+from tollkeeper.office.provider_trials import ProviderTrial, trial_before_adding
 from tollkeeper.office.provider_views import ProviderDetails, ProviderRow, details_of, provider_rows
-from tollkeeper.office.provider_wishes import NewProviderWish, ProviderChangeWish, ProviderWish
+from tollkeeper.office.provider_wishes import (
+    NewProviderWish,
+    ProviderChangeWish,
+    ProviderRemovalWish,
+    ProvidersWish,
+    ProviderWish,
+)
 from tollkeeper.office.wishes import Changed
 from tollkeeper.ports import NewProviderAccount, NotOnFile, ProviderChange, ProviderRecord
 from tollkeeper.ports.providers.desk import require_names
@@ -47,14 +55,23 @@ class MadeProvider(msgspec.Struct, frozen=True, kw_only=True):
     # How many models it serves; None: all of its family, or all there are.
     models: int | None
     family: str | None
+    # What the calls came to that were made before it was added; None: none were asked for.
+    trial: ProviderTrial | None
 
 
 @act("GET", "/providers", Scope.READ)
-async def list_providers(office: Office, wish: Paging, by: Actor) -> Listed[ProviderRow]:
+async def list_providers(office: Office, wish: ProvidersWish, by: Actor) -> Listed[ProviderRow]:
     """Every provider account by tier and name: its place in the pool, how it is doing, and what it earned in the last
     24 hours."""
     after = wish.after_key(tuple[int, str])
-    rows = [row for row in await provider_rows(office) if after is None or (row.tier, row.name) > after]
+    rows = [
+        row
+        for row in await provider_rows(office)
+        if wish.find in row.name
+        and wish.vendor in ("", row.vendor)
+        and wish.tag in (None, row.tag)
+        and (after is None or (row.tier, row.name) > after)
+    ]
     return listed(rows[: wish.limit + 1], wish.limit, lambda row: (row.tier, row.name))
 
 
@@ -70,7 +87,7 @@ async def show_provider(office: Office, wish: ProviderWish, by: Actor) -> Provid
 
 @act("POST", "/providers", Scope.CATALOG)
 async def add_provider(office: Office, wish: NewProviderWish, by: Actor) -> MadeProvider:
-    """Add a provider account. Its key is sealed and never shown again."""
+    """Add a provider account, tested before if that is asked for. Its key is sealed and never shown again."""
     terms = office.provider_terms
     check_name(wish.name)
     check_vendor(wish.vendor, terms)
@@ -101,9 +118,13 @@ async def add_provider(office: Office, wish: NewProviderWish, by: Actor) -> Made
         passes=frozenset(wish.passes),
         api_version=wish.api_version,
     )
+    trial = await trial_before_adding(office, account) if wish.tested else None
     number = await office.providers.add(account, actor=by.name)
     return MadeProvider(
-        account=number, models=None if served.models is None else len(served.models), family=served.family
+        account=number,
+        models=None if served.models is None else len(served.models),
+        family=served.family,
+        trial=trial,
     )
 
 
@@ -131,10 +152,11 @@ async def change_provider(office: Office, wish: ProviderChangeWish, by: Actor) -
 
 
 @act("DELETE", "/providers/{name}", Scope.CATALOG)
-async def remove_provider(office: Office, wish: ProviderWish, by: Actor) -> Changed:
+async def remove_provider(office: Office, wish: ProviderRemovalWish, by: Actor) -> Changed:
     """Remove a provider account that is paused or drained, and its key with it. Calls of the past stay on record under
     its name, and no other account can have that name."""
-    await office.providers.remove(wish.name, actor=by.name)
+    reason = checked_reason(wish.reason) if wish.reason else ""
+    await office.providers.remove(wish.name, reason, actor=by.name)
     return Changed(True)
 
 

@@ -1,8 +1,11 @@
 """The house as operators see it: nodes and settings."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+
+from tollkeeper.core.money.amounts import Quota
 
 
 class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,3 +27,32 @@ class SettingRecord(msgspec.Struct, frozen=True, kw_only=True):
     value: str
     set_by: str
     what_for: str
+
+
+class AnnouncedPrice(msgspec.Struct, frozen=True, kw_only=True):
+    """A price that is in the book and not in force yet."""
+
+    price_id: int
+    model: str
+    variant: str
+    effective_from: datetime
+
+
+class HouseFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the stores say at this moment."""
+
+    # Holds of calls under way: how many, how much, and how old the oldest is.
+    open_holds: int
+    held: Quota
+    oldest_hold_seconds: float
+    # A minute past their deadline.
+    overdue_holds: int
+    # Lots that lapse within seven days with something left in them.
+    lapsing_lots: int
+    lapsing_accounts: int
+    lapsing: Quota
+    # The soonest first.
+    announced_prices: Sequence[AnnouncedPrice]
+    # How long the stores took to answer; None: Redis did not.
+    database_ms: float
+    redis_ms: float | None

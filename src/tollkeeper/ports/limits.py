@@ -84,6 +84,9 @@ class RestrictionRecord(msgspec.Struct, frozen=True, kw_only=True):
     lifted_at: datetime | None
     lifted_by: str | None
     lift_reason: str | None
+    # Who decided on it, and why; None: it followed from what was counted.
+    began_by: str | None = None
+    reason: str | None = None
 
 
 class AbuseDesk(Protocol):
@@ -121,6 +124,10 @@ class AbuseDesk(Protocol):
         limit: int = LISTED_MOST,
     ) -> Sequence[RestrictionRecord]:
         """The newest first. Raise NotOnFile."""
+        ...
+
+    async def restrict(self, account_id: int, seconds: int, reason: str, *, actor: str) -> datetime | None:
+        """Until when; None where it is restricted already. Raise NotOnFile."""
         ...
 
     async def lift_restriction(self, account_id: int, reason: str, *, actor: str) -> bool: ...

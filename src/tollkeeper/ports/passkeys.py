@@ -28,7 +28,3 @@ class Passkeys(Protocol):
     async def remove(self, account_id: int, passkey_id: int, *, keep_session_id: int | None, actor: str) -> bool:
         """Whether the account had it; if so, every other session is over, and the owner is told."""
         ...
-
-    async def remove_all(self, account_id: int, *, actor: str) -> int:
-        """How many there were; if any, every session is over, and the owner is told."""
-        ...

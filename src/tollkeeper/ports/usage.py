@@ -49,6 +49,10 @@ class Rollups(Protocol):
         """The same, by provider account, model and hour, as far as `add_up` has come."""
         ...
 
+    async def add_up_prices(self) -> bool:
+        """The same, by price, account and day."""
+        ...
+
     async def days_to_recount(self) -> Sequence[date]:
         """Days that are over and to be added up once more, oldest first."""
         ...

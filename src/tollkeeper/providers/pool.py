@@ -22,9 +22,10 @@ from tollkeeper.core.pool.breaker import BUSY_SECONDS_MOST, HealthVerdict, Troub
 from tollkeeper.core.pool.candidates import Candidates
 from tollkeeper.core.pool.choice import RetryBudgets, Tier, choose, tiers
 from tollkeeper.core.pool.health import AccountHealth, Health, HealthScope, scope_of
+from tollkeeper.ports.providers.live import PoolReport
 from tollkeeper.ports.providers.pool import PoolNews
 from tollkeeper.ports.providers.upstream import Capabilities, ProviderAccount, ProviderAccounts
-from tollkeeper.providers.standing import AccountStanding, standing_of
+from tollkeeper.providers.standing import AccountStanding, report_of, standing_of
 
 log = logging.getLogger(__name__)
 
@@ -150,6 +151,11 @@ class LivePool:
             standing_of(account, self._account_health[id_], by_account[id_], now)
             for id_, account in self._by_id.items()
         ]
+
+    def report(self) -> PoolReport:
+        """Breakers and limits of the accounts, as far as this process knows."""
+        names = {id_: account.name for id_, account in self._by_id.items()}
+        return report_of(names, self._account_health, self._health, self._now())
 
     def on_message(self, text: bytes) -> None:
         """News of another process. A message that cannot be decoded is of a newer version, and ignored."""

@@ -210,9 +210,16 @@ class Settings(Terms, frozen=True, kw_only=True):
             "engines of your own. Metadata services of clouds, 0.0.0.0 and multicast addresses are never called."
         ),
     ] = False
+    private_webhooks: Annotated[
+        bool,
+        Meta(
+            description="Webhooks may be on this machine or in private networks, and be called over plain http. "
+            "Metadata services of clouds, 0.0.0.0 and multicast addresses are never called."
+        ),
+    ] = False
     egress_proxy: Annotated[
         Secret,
-        Meta(description="Proxy for all calls to providers: http://user:password@host:port. None: directly."),
+        Meta(description="Proxy for calls to providers and webhooks: http://user:password@host:port. None: directly."),
     ] = Secret("")
     provider_certificates: Annotated[
         str,

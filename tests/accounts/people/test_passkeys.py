@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from tests.passkeys import PRESENT, Ceremony, Device, written
-from tests.people import SUPPORT, People, Person, until_waiting
+from tests.people import AN_OPERATOR, People, Person, until_waiting
+from tollkeeper.accounts.people.factor_resets import ask_for_reset
 from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.passkeys import (
     PasskeyWish,
@@ -22,7 +23,6 @@ from tollkeeper.accounts.people.passkeys import (
 )
 from tollkeeper.accounts.people.sessions import session_of
 from tollkeeper.accounts.people.sign_in import SignedIn
-from tollkeeper.accounts.people.staff import drop_passkeys
 from tollkeeper.core.people.logins import (
     LoginDisabled,
     LoginRefusal,
@@ -42,6 +42,7 @@ from tollkeeper.core.people.passkeys import (
     RelyingParty,
 )
 from tollkeeper.ports import NotOnFile
+from tollkeeper.ports.factor_resets import FactorKind
 
 PARTY = RelyingParty(host="console.example", origin="https://console.example", name="Tollkeeper")
 
@@ -402,10 +403,11 @@ async def test_support_drops_them_all(people: People, owner: asyncpg.Connection)
     for device in devices:
         await add(people, session, device)
     signed_in = await enter(people, devices[0])
-    assert await drop_passkeys(people.desk, person.account_id, by=SUPPORT) == 2
-    assert await drop_passkeys(people.desk, person.account_id, by=SUPPORT) == 0
+    dropped = await ask_for_reset(people.desk, person.account_id, FactorKind.PASSKEYS, "lost", by=AN_OPERATOR)
+    assert dropped is not None
+    assert await ask_for_reset(people.desk, person.account_id, FactorKind.PASSKEYS, "lost", by=AN_OPERATOR) is None
     with pytest.raises(SessionOver):
         await session_of(people.desk, signed_in.token)
     with pytest.raises(LoginRefusal):
         await enter(people, devices[1])
-    assert await owner.fetchval("select actor from audit order by id desc limit 1") == SUPPORT.name
+    assert await owner.fetchval("select actor from audit order by id desc limit 1") == AN_OPERATOR.name

@@ -5,7 +5,8 @@ import asyncpg
 import pyotp
 import pytest
 
-from tests.people import SUPPORT, People, until_waiting
+from tests.people import AN_OPERATOR, People, until_waiting
+from tollkeeper.accounts.people.factor_resets import ask_for_reset
 from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.passwords import request_reset, reset_password
 from tollkeeper.accounts.people.second_factor import (
@@ -16,7 +17,6 @@ from tollkeeper.accounts.people.second_factor import (
     turn_off_second_factor,
 )
 from tollkeeper.accounts.people.sessions import session_of
-from tollkeeper.accounts.people.staff import drop_second_factor
 from tollkeeper.core.people.logins import (
     SecondFactorMissing,
     SecondFactorNeeded,
@@ -27,6 +27,7 @@ from tollkeeper.core.people.logins import (
     WrongCode,
     WrongCredentials,
 )
+from tollkeeper.ports.factor_resets import FactorKind
 from tollkeeper.ports.people import Confirmation
 
 
@@ -195,12 +196,13 @@ async def test_it_is_turned_off_with_a_last_code_and_its_owner_is_told(
 async def test_support_drops_it_for_who_lost_everything(people: People, owner: asyncpg.Connection) -> None:
     person = await people.a_person()
     enrolled = await people.enrol(person)
-    assert await drop_second_factor(people.desk, person.account_id, by=SUPPORT)
-    assert not await drop_second_factor(people.desk, person.account_id, by=SUPPORT)
+    asking = (people.desk, person.account_id, FactorKind.SECOND_FACTOR, "lost")
+    assert await ask_for_reset(*asking, by=AN_OPERATOR) is not None
+    assert await ask_for_reset(*asking, by=AN_OPERATOR) is None
     with pytest.raises(SessionOver):
         await session_of(people.desk, enrolled.token)
     told = await owner.fetchrow("select actor, action, detail from audit order by id desc limit 1")
-    assert tuple(told) == ("account:7", "login.second_factor_off", '{"sessions": 1}')
+    assert tuple(told) == (AN_OPERATOR.name, "login.second_factor_off", '{"sessions": 1}')
     await people.sign_in(person)
     await people.postman.round()
     assert "Your second factor was turned off" in people.mailbox.subjects(person.email)

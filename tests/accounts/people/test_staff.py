@@ -7,13 +7,12 @@ import pytest
 
 from tests.people import A_CUSTOMER, AN_OPERATOR, PASSWORD, SUPPORT, People, Person, an_email, until_waiting
 from tollkeeper.accounts.money.redeem import CodeNotAccepted, RedeemingLocked, RedeemWish, redeem
+from tollkeeper.accounts.people.factor_resets import ask_for_reset
 from tollkeeper.accounts.people.front_desk import FrontDesk
 from tollkeeper.accounts.people.sessions import session_of, session_setting_up
 from tollkeeper.accounts.people.sign_up import SignUpWish, open_account
 from tollkeeper.accounts.people.staff import (
     disable_account,
-    drop_passkeys,
-    drop_second_factor,
     enable_account,
     end_sessions,
     listed_logins,
@@ -38,6 +37,7 @@ from tollkeeper.core.people.logins import (
     WrongCredentials,
 )
 from tollkeeper.ports import NotOnFile
+from tollkeeper.ports.factor_resets import FactorKind
 from tollkeeper.settings import Settings
 
 STAFF = pytest.mark.parametrize("role", [Role.SUPPORT, Role.OPERATOR])
@@ -61,7 +61,7 @@ async def test_staff_can_do_nothing_before_they_have_a_second_factor(people: Peo
 async def test_staff_whose_second_factor_is_dropped_can_do_nothing_again(people: People) -> None:
     person = await people.a_person(role=Role.SUPPORT)
     enrolled = await people.enrol(person)
-    await drop_second_factor(people.desk, person.account_id, by=AN_OPERATOR)
+    await ask_for_reset(people.desk, person.account_id, FactorKind.SECOND_FACTOR, "lost", by=AN_OPERATOR)
     with pytest.raises(SessionOver):
         await session_setting_up(people.desk, enrolled.token)
     with pytest.raises(SecondFactorMissing):
@@ -115,8 +115,12 @@ def test_a_role_has_what_lower_ones_have(has: Role, least: Role, enough: bool) -
 Act = Callable[[FrontDesk, Person, Actor], Awaitable[object]]
 ON_SOMEBODY: dict[str, Act] = {
     "end sessions": lambda desk, person, by: end_sessions(desk, person.account_id, by=by),
-    "drop the second factor": lambda desk, person, by: drop_second_factor(desk, person.account_id, by=by),
-    "drop the passkeys": lambda desk, person, by: drop_passkeys(desk, person.account_id, by=by),
+    "drop the second factor": lambda desk, person, by: ask_for_reset(
+        desk, person.account_id, FactorKind.SECOND_FACTOR, "lost", by=by
+    ),
+    "drop the passkeys": lambda desk, person, by: ask_for_reset(
+        desk, person.account_id, FactorKind.PASSKEYS, "lost", by=by
+    ),
     "send a link": lambda desk, person, by: send_reset(desk, person.email, by=by),
     "unlock": lambda desk, person, by: unlock(desk, person.email, by=by),
 }

@@ -1,7 +1,7 @@
 import pytest
 
 from tollkeeper.core.money.amounts import UNITS_PER_USD
-from tollkeeper.core.people.mails import MailKind, compose, has_link
+from tollkeeper.core.people.mails import MailKind, compose, has_link, signed
 
 WITH_TOKEN = {
     MailKind.VERIFY: "/verify",
@@ -24,6 +24,8 @@ FIGURES: dict[MailKind, dict[str, str | int]] = {
     MailKind.LOT_EXPIRING: {"amount": 5 * UNITS_PER_USD + 999, "at": "2026-10-31 12:00"},
     MailKind.LOW_BALANCE: {"amount": -7, "threshold": UNITS_PER_USD},
     MailKind.DAY_SPEND: {"amount": 6 * UNITS_PER_USD, "threshold": 5 * UNITS_PER_USD, "day": "2026-10-31"},
+    MailKind.DISPUTE_CREDITED: {"call": "01970000-0000-7000-8000-000000000000"},
+    MailKind.DISPUTE_DECLINED: {"call": "01970000-0000-7000-8000-000000000000"},
     MailKind.NEW_SIGN_IN: {"at": "2026-10-31 12:00", "ip": "203.0.113.9"},
 }
 
@@ -92,3 +94,11 @@ def test_a_price_change_tells_every_part_before_and_after() -> None:
 def test_a_change_of_a_price_without_parts_reads_as_it_did(parts: dict[str, str]) -> None:
     text = compose(MailKind.PRICE_CHANGE, token=None, console_url="", figures=A_PRICE | parts).text
     assert "    cached      0.5 -> 0.25\n\nCalls that begin before" in text
+
+
+def test_the_operators_name_and_support_stand_below_a_mail_where_they_are_known() -> None:
+    mail = compose(MailKind.PASSWORD_CHANGED, token=None, console_url="")
+    assert signed(mail, name="", support="") == mail
+    assert signed(mail, name="Ada Models", support="help@example.com").text == (
+        mail.text + "\n-- \nAda Models\nhelp@example.com\n"
+    )

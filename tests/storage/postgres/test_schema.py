@@ -44,6 +44,11 @@ HISTORY_BY_HAND = [
     "update cash_entry set usd_micros = 1",
     "delete from cash_entry",
     "update withdrawal set state = 'paid'",
+    "update dispute set state = 'open'",
+    "delete from dispute",
+    "update factor_reset set outcome = 'done'",
+    "delete from factor_reset",
+    "select credit_dispute(gen_random_uuid(), 1, 1, 'x', 'me')",
     "insert into redemption_code (batch_id, digest) values (1, '')",
     "update redemption_code set redeemed_at = null",
     "select digest from redemption_code",
@@ -105,6 +110,10 @@ GATEWAY_OVERREACH = [
     "select open_batch(1, 1, 1, 1, '', true, null, '', '', '')",
     "select fill_batch(1, '{}', '')",
     "select * from refused_call",
+    "select * from dispute",
+    "select * from factor_reset",
+    "select decide_dispute(gen_random_uuid(), 'credited', 1, 1, 'x', 'me')",
+    "select decide_reset(1, 'done', 'x', 'me')",
     "select withdraw(1, 1, '', '')",
     "select revoke_top_up(1, false, '', '')",
     "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
@@ -297,6 +306,7 @@ console DELETE lockout
 console DELETE passkey
 console DELETE provider_account
 console DELETE recovery_code
+console DELETE webhook
 console INSERT account_group
 console INSERT lockout
 console INSERT announcement
@@ -309,14 +319,19 @@ console INSERT operator_request
 console INSERT outbox
 console INSERT pepper_retired
 console INSERT provider_account
+console INSERT read_as
 console INSERT recovery_code
 console INSERT sent_form
 console INSERT session
 console INSERT sign_up
+console UPDATE brand
 console UPDATE notice_choice
 console UPDATE operator_request
+gateway DELETE pool_report
 gateway INSERT node
+gateway INSERT pool_report
 gateway UPDATE node
+gateway UPDATE pool_report
 worker DELETE email_change
 worker DELETE lockout
 worker DELETE mail_token
@@ -328,6 +343,7 @@ worker DELETE idempotency
 worker DELETE sent_form
 worker DELETE session
 worker DELETE sign_up
+worker DELETE webhook_event
 worker INSERT books_mark
 worker INSERT books_seal
 worker INSERT mail_token
@@ -425,6 +441,7 @@ console UPDATE provider_account.state
 console UPDATE provider_account.tier
 console UPDATE provider_account.tokens_per_minute
 console UPDATE provider_account.weight
+console UPDATE read_as.ended_at
 console UPDATE recovery_code.used_at
 console UPDATE restriction.lift_reason
 console UPDATE restriction.lifted_at
@@ -434,6 +451,24 @@ console UPDATE session.last_seen_at
 console UPDATE session.revoked_at
 console UPDATE session.second_factor_at
 console UPDATE sign_up.account_id
+console INSERT webhook.url
+console INSERT webhook.note
+console INSERT webhook.kinds
+console INSERT webhook.secret_sealed
+console INSERT webhook.created_by
+console UPDATE webhook.url
+console UPDATE webhook.note
+console UPDATE webhook.kinds
+console UPDATE webhook.secret_sealed
+console UPDATE webhook.former_sealed
+console UPDATE webhook.former_until
+console UPDATE webhook.failing_since
+console UPDATE webhook.disabled_at
+console UPDATE webhook.disabled_because
+console UPDATE webhook_delivery.attempts
+console UPDATE webhook_delivery.next_try_at
+console UPDATE webhook_delivery.delivered_at
+console UPDATE webhook_delivery.given_up_at
 gateway INSERT worker.node
 gateway INSERT worker.serves
 gateway UPDATE worker.ended_at
@@ -446,6 +481,9 @@ worker UPDATE outbox.attempts
 worker UPDATE outbox.given_up_at
 worker UPDATE outbox.next_try_at
 worker UPDATE outbox.sent_at
+worker UPDATE webhook_delivery.attempts
+worker UPDATE webhook_delivery.next_try_at
+worker UPDATE webhook_delivery.given_up_at
 worker UPDATE worker.ended_at
 worker UPDATE worker.heartbeat_at
 """
@@ -459,6 +497,10 @@ console first_byte_counts
 console provider_attempts
 console credit_on_record
 console decide_withdrawal
+console open_dispute
+console decide_dispute
+console ask_reset
+console decide_reset
 console enter_price
 console export_codes
 console extend_lot_on_record
@@ -473,11 +515,13 @@ console open_chat_key
 console priced
 console put_on_record
 console redeem
+console restrict_by_staff
 console revoke_codes
 console revoke_lot_on_record
 console revoke_reward
 console revoke_top_up
 console rotate_key
+console send_test_event
 console uuid_floor
 console withdraw
 console withdraw_price
@@ -494,6 +538,7 @@ gateway settle_batch
 gateway suspend_provider_account
 gateway trim_changes
 worker announce_prices
+worker add_up_prices
 worker add_up_providers
 worker audit_hash
 worker ban_ip
@@ -525,6 +570,8 @@ worker reopen_books
 worker notice_day_spend
 worker notice_expiring
 worker notice_low_balances
+worker notice_key_budgets
+worker note_delivery
 worker restrict_account
 worker settle_batch
 worker suspend_provider_account

@@ -9,8 +9,10 @@ from tollkeeper.core.keys import Peppers
 from tollkeeper.core.people.lockout import Subject
 from tollkeeper.ports.customers.sent_forms import SentForms
 from tollkeeper.ports.email_changes import EmailChanges
+from tollkeeper.ports.factor_resets import FactorResets
 from tollkeeper.ports.passkeys import Passkeys
 from tollkeeper.ports.people import Lockouts, LoginRecord, Logins, PasswordHashes, SecondFactors, Sessions, SignUps
+from tollkeeper.ports.readings import ReadAsDesk
 
 
 class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +20,10 @@ class FrontDesk(msgspec.Struct, frozen=True, kw_only=True):
     logins: Logins
     email_changes: EmailChanges
     sessions: Sessions
+    readings: ReadAsDesk
     second_factors: SecondFactors
     passkeys: Passkeys
+    factor_resets: FactorResets
     # Challenges that passkeys answered: each counts once.
     sent_forms: SentForms
     lockouts: Lockouts

@@ -60,28 +60,14 @@ async def set_role(desk: FrontDesk, account_id: int, role: Role, *, by: Actor) -
 
 async def end_sessions(desk: FrontDesk, account_id: int, *, by: Actor) -> int:
     """Sign somebody out everywhere; how many sessions that ended. Raise RoleMissing, or NotOnFile."""
-    _require_over(by, await login_of(desk, account_id, by=by))
+    require_over(by, await login_of(desk, account_id, by=by))
     return await desk.sessions.revoke_all(account_id, keep_session_id=None, actor=by.name)
-
-
-async def drop_second_factor(desk: FrontDesk, account_id: int, *, by: Actor) -> bool:
-    """For somebody who lost the app and every recovery code, and has shown otherwise who they are. Their sessions are
-    over, and they are told. Whether there was one. Raise RoleMissing, or NotOnFile."""
-    _require_over(by, await login_of(desk, account_id, by=by))
-    return await desk.second_factors.turn_off(account_id, keep_session_id=None, actor=by.name)
-
-
-async def drop_passkeys(desk: FrontDesk, account_id: int, *, by: Actor) -> int:
-    """Remove all passkeys of an account, an intruder's or lost ones, and return how many there were. The owner's
-    sessions end, and the owner gets a mail. Raise RoleMissing, or NotOnFile."""
-    _require_over(by, await login_of(desk, account_id, by=by))
-    return await desk.passkeys.remove_all(account_id, actor=by.name)
 
 
 async def send_reset(desk: FrontDesk, whom: int | str, *, by: Actor) -> int:
     """Have a link for a new password sent; the account. Raise RoleMissing, NotAnEmail, or NotOnFile."""
     login = await login_of(desk, whom, by=by)
-    _require_over(by, login)
+    require_over(by, login)
     await desk.logins.send_reset(login.account_id, actor=by.name)
     return login.account_id
 
@@ -90,7 +76,7 @@ async def unlock(desk: FrontDesk, whom: int | str, *, by: Actor) -> int:
     """End every lock on signing in and on redeeming, whoever brought it about; how many there were. Raise RoleMissing,
     NotAnEmail, or NotOnFile."""
     login = await login_of(desk, whom, by=by)
-    _require_over(by, login)
+    require_over(by, login)
     return await desk.lockouts.clear(login, actor=by.name)
 
 
@@ -115,7 +101,7 @@ async def require_over_customer(desk: FrontDesk, account_id: int, *, by: Actor) 
         login = await login_of(desk, account_id, by=by)
     except NotOnFile:
         return
-    _require_over(by, login)
+    require_over(by, login)
 
 
 async def _require_over_account(desk: FrontDesk, account_id: int, by: Actor) -> None:
@@ -125,8 +111,9 @@ async def _require_over_account(desk: FrontDesk, account_id: int, by: Actor) -> 
         # The operator's own, or a reseller's.
         require_role(by, Role.OPERATOR)
     else:
-        _require_over(by, login)
+        require_over(by, login)
 
 
-def _require_over(by: Actor, login: LoginRecord) -> None:
+def require_over(by: Actor, login: LoginRecord) -> None:
+    """Raise RoleMissing."""
     require_role(by, Role.OPERATOR if login.role.is_staff else Role.SUPPORT)

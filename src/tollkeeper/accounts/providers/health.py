@@ -1,7 +1,51 @@
 """How a provider account is doing, in words: what an operator must know first comes first."""
 
+from enum import StrEnum
+
 from tollkeeper.accounts.providers.description import address_refused
+from tollkeeper.accounts.providers.live import LiveAccount, LiveBreaker
+from tollkeeper.core.pool.breaker import BreakerState
 from tollkeeper.ports import ProviderStanding, ProviderState
+
+
+class HealthTag(StrEnum):
+    """How an account is doing, in one word."""
+
+    WELL = "well"
+    IDLE = "idle"
+    # Some of its models are out.
+    PARTLY = "partly out"
+    FAILING = "failing"
+    OUT = "out"
+    SUSPENDED = "suspended"
+    PAUSED = "paused"
+    DRAINING = "draining"
+    NOT_CALLED = "not called"
+
+
+def health_tag(standing: ProviderStanding, live: LiveAccount, *, private_allowed: bool) -> HealthTag:
+    """The first that fits; what a person must do something about comes first."""
+    is_refused = address_refused(standing.base_url, private_allowed=private_allowed) is not None
+    is_failing = standing.attempts > 0 and standing.failed * 2 >= standing.attempts
+    ladder = (
+        (is_refused, HealthTag.NOT_CALLED),
+        (standing.state is ProviderState.PAUSED, HealthTag.PAUSED),
+        (standing.state is ProviderState.DRAINING, HealthTag.DRAINING),
+        (standing.suspended_at is not None, HealthTag.SUSPENDED),
+        (live.is_out, HealthTag.OUT),
+        (is_failing, HealthTag.FAILING),
+        (bool(live.breakers), HealthTag.PARTLY),
+        (standing.attempts > 0, HealthTag.WELL),
+    )
+    return next((tag for fits, tag in ladder if fits), HealthTag.IDLE)
+
+
+def breaker_words(breaker: LiveBreaker) -> str:
+    """`gpt-4o is out until 14:01:05 UTC: it failed again and again`."""
+    what = breaker.model or "the account"
+    if breaker.state is BreakerState.OPEN and breaker.until is not None:
+        return f"{what} is out until {breaker.until:%H:%M:%S} UTC: {breaker.because}"
+    return f"{what} is half open, a call tries whether it is back: {breaker.because}"
 
 
 def health(standing: ProviderStanding, *, private_allowed: bool) -> str:

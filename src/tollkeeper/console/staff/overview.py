@@ -1,123 +1,104 @@
-"""Overview: calls, failures, latency, revenue, cost and margin of the last day, and how each provider account is doing.
+"""Overview: what wants a person, how the last day went, how each provider account is doing, and the house.
 
 Rules of this file
 1. Every figure is a link to the rows that it sums.
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import msgspec
 from markupsafe import Markup
 from starlette.responses import Response
 
-from tollkeeper.console import charts, figures
+from tollkeeper.accounts.providers.health import HealthTag
+from tollkeeper.console import charts
 from tollkeeper.console.pages import staff_get
+from tollkeeper.console.staff.hour_charts import Hour, every_hour, hour_charts
+from tollkeeper.console.staff.providers import COLOURS
+from tollkeeper.console.staff.sums import percent, sums_of
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.money.amounts import UNITS_PER_USD
 from tollkeeper.core.people.operator_keys import Scope
-from tollkeeper.office.figures import (
-    AccountModelView,
-    HoursWish,
-    HourView,
-    list_figures_by_hour,
-    list_figures_by_model,
-)
+from tollkeeper.office.attention import Matter, MatterKind, is_late, matters_of, show_house
+from tollkeeper.office.figures import HoursWish, list_failures, list_figures_by_hour, show_figures
+from tollkeeper.office.house import list_jobs, list_nodes, show_books_verdict
+from tollkeeper.office.lists import ROWS_MOST
+from tollkeeper.office.provider_views import ProviderRow
+from tollkeeper.office.provider_wishes import ProvidersWish
+from tollkeeper.office.providers import list_providers
+from tollkeeper.office.wishes import NoWish
 
 HOURS = 24
+FIGURES = "/staff/figures"
+# Those that want a look, or have the most calls; the others are a link away.
+ACCOUNTS_SHOWN = 8
+IN_ORDER = (HealthTag.WELL, HealthTag.IDLE, HealthTag.PAUSED, HealthTag.DRAINING)
+# Where a matter is looked at, and what the way there is called.
+WAYS: Mapping[MatterKind, tuple[str, str]] = {
+    MatterKind.BOOKS: ("/staff/jobs", "Look"),
+    MatterKind.PROVIDER: ("/staff/providers/{subject}", "Look"),
+    MatterKind.HOLDS: ("/staff/jobs", "Jobs"),
+    MatterKind.JOB: ("/staff/jobs", "Jobs"),
+    MatterKind.LOTS: ("", ""),
+    MatterKind.PRICE: ("/staff/prices", "Prices"),
+}
 
 
-class Sums(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts and what they came to."""
-
-    attempts: int = 0
-    failed: int = 0
-    delivered: int = 0
-    revenue: int = 0
-    cost: int = 0
-
-    @property
-    def margin(self) -> int:
-        return self.revenue - self.cost
-
-    @property
-    def failed_percent(self) -> str:
-        return f"{Decimal(100 * self.failed) / self.attempts:.2f} %" if self.attempts else "–"
-
-    @property
-    def margin_percent(self) -> str:
-        return f"{Decimal(100 * self.margin) / self.revenue:.0f} %" if self.revenue else "–"
-
-
-class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    sums: Sums
-    share: str
-    models: Sequence[AccountModelView]
+class MatterShown(msgspec.Struct, frozen=True):
+    told: str
+    href: str
+    words: str
 
 
 async def show(visit: Visit) -> Response:
-    office, wish = visit.desks.office, HoursWish(hours=HOURS)
-    hours = (await list_figures_by_hour(office, wish, visit.by)).data
-    models = (await list_figures_by_model(office, wish, visit.by)).data
-    total, every_hour = _sums(hours), _every_hour(hours, visit.desks.now())
+    office, by, wish = visit.desks.office, visit.by, HoursWish(hours=HOURS)
+    rows = (await list_figures_by_hour(office, wish, by)).data
+    failures = (await list_failures(office, wish, by)).data
+    hours = every_hour(rows, failures, visit.desks.now(), HOURS)
+    accounts = (await list_providers(office, ProvidersWish(limit=ROWS_MOST), by)).data
+    jobs, now = (await list_jobs(office, NoWish(), by)).data, visit.desks.now()
+    house = await show_house(office, NoWish(), by)
     return visit.page(
         "overview.html",
-        total=total,
-        accounts=_accounts(models, total),
-        hours=every_hour,
-        sparks=_sparks(every_hour),
-        picture=_picture(every_hour),
+        matters=[_shown(visit, each) for each in matters_of(house, accounts, jobs, now)],
+        total=sums_of(rows),
+        whole=await show_figures(office, wish, by),
+        failed_for_callers=sum(each.for_callers for each in failures),
+        hours=hours,
+        sparks=_sparks(hours),
+        pictures=hour_charts(hours, f"{FIGURES}?hours={HOURS}"),
+        accounts=_first(accounts),
+        accounts_in_all=len(accounts),
+        delivered_in_all=sum(row.delivered for row in accounts),
+        percent=percent,
+        colours=COLOURS,
+        house=house,
+        books=await show_books_verdict(office, NoWish(), by),
+        nodes=(await list_nodes(office, NoWish(), by)).data,
+        jobs=jobs,
+        jobs_late=sum(is_late(job, now) for job in jobs),
     )
 
 
-def _sums(rows: Iterable[HourView | AccountModelView]) -> Sums:
-    found = [row.figures for row in rows]
-    return Sums(
-        attempts=sum(each.attempts for each in found),
-        failed=sum(each.failed for each in found),
-        delivered=sum(each.delivered for each in found),
-        revenue=sum(each.revenue.micro_quota for each in found),
-        cost=sum(each.cost.micro_quota for each in found),
-    )
+def _shown(visit: Visit, matter: Matter) -> MatterShown:
+    """A way that no page is at the end of is not shown."""
+    href, words = WAYS[matter.kind]
+    is_there = href.replace("{subject}", "{name}") in visit.house.paths
+    return MatterShown(matter.told, href.format(subject=matter.subject) if is_there else "", words)
 
 
-def _accounts(models: Sequence[AccountModelView], total: Sums) -> list[OverviewRow]:
-    names = sorted({each.account for each in models})
-    rows = []
-    for name in names:
-        own = [each for each in models if each.account == name]
-        sums = _sums(own)
-        share = f"{Decimal(100 * sums.delivered) / total.delivered:.0f} %" if total.delivered else "–"
-        rows.append(OverviewRow(name=name, sums=sums, share=share, models=own))
-    return sorted(rows, key=lambda row: -row.sums.delivered)
+def _first(accounts: Sequence[ProviderRow]) -> Sequence[ProviderRow]:
+    return sorted(accounts, key=lambda row: (row.tag in IN_ORDER, -row.delivered, row.name))[:ACCOUNTS_SHOWN]
 
 
-def _every_hour(hours: Sequence[HourView], now: datetime) -> list[tuple[datetime, Sums]]:
-    """The last day, with the hours in which nothing happened."""
-    found = {each.hour: _sums([each]) for each in hours}
-    this_hour = now.replace(minute=0, second=0, microsecond=0)
-    days = [this_hour - timedelta(hours=back) for back in reversed(range(HOURS))]
-    return [(hour, found.get(hour, Sums())) for hour in days]
-
-
-def _sparks(hours: Sequence[tuple[datetime, Sums]]) -> dict[str, Markup]:
-    return {
-        name: charts.sparkline([Decimal(getattr(sums, name)) for _, sums in hours])
-        for name in ("delivered", "failed", "revenue", "margin")
-        if all(getattr(sums, name) >= 0 for _, sums in hours)
+def _sparks(hours: Sequence[Hour]) -> Mapping[str, Markup]:
+    series = {
+        "calls": [hour.sums.delivered for hour in hours],
+        "failed": [hour.sums.failed for hour in hours],
+        "latency": [hour.first_byte_p50_ms or 0 for hour in hours],
+        "margin": [max(0, hour.sums.margin) for hour in hours],
     }
-
-
-def _picture(hours: Sequence[tuple[datetime, Sums]]) -> Markup:
-    bars = [charts.Bar(f"{hour:%H:00}", [_piece(hour, sums)]) for hour, sums in hours]
-    return charts.stacked_bars(bars, title="Revenue by hour in USD")
-
-
-def _piece(hour: datetime, sums: Sums) -> charts.Piece:
-    words = f"{hour:%Y-%m-%d %H:00}: {figures.usd(sums.revenue, used=True)}"
-    return charts.Piece(Decimal(sums.revenue) / UNITS_PER_USD, words)
+    return {name: charts.sparkline([Decimal(value) for value in values]) for name, values in series.items()}
 
 
 PAGES = (staff_get("/staff", show, Scope.READ),)

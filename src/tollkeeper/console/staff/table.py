@@ -1,6 +1,48 @@
 """Every page of staff."""
 
 from tollkeeper.console.pages import Page
-from tollkeeper.console.staff import audit, overview
+from tollkeeper.console.staff import (
+    announcements,
+    audit,
+    bans,
+    brand,
+    calls,
+    codes,
+    customers,
+    disputes,
+    figures,
+    groups,
+    house,
+    models,
+    overview,
+    prices,
+    provider_acts,
+    providers,
+    resets,
+    top_ups,
+    webhooks,
+    withdrawals,
+)
 
-STAFF: tuple[Page, ...] = (*overview.PAGES, *audit.PAGES)
+STAFF: tuple[Page, ...] = (
+    *overview.PAGES,
+    *customers.PAGES,
+    *disputes.PAGES,
+    *calls.PAGES,
+    *bans.PAGES,
+    *resets.PAGES,
+    *top_ups.PAGES,
+    *withdrawals.PAGES,
+    *codes.PAGES,
+    *providers.PAGES,
+    *provider_acts.PAGES,
+    *models.PAGES,
+    *prices.PAGES,
+    *groups.PAGES,
+    *announcements.PAGES,
+    *webhooks.PAGES,
+    *brand.PAGES,
+    *figures.PAGES,
+    *house.PAGES,
+    *audit.PAGES,
+)

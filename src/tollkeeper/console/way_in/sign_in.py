@@ -7,9 +7,10 @@ Rules of this file
 import msgspec
 from starlette.responses import Response
 
+from tollkeeper.accounts.people.reading import end_reading
 from tollkeeper.accounts.people.sessions import sign_out
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
-from tollkeeper.console.pages import Who, get, post
+from tollkeeper.console.pages import Page, Who, get, post
 from tollkeeper.console.paths import own_path
 from tollkeeper.console.visit import Visit
 from tollkeeper.console.way_in.door import sign_in_page
@@ -58,6 +59,8 @@ def _code_page(visit: Visit, given: Credentials) -> Response:
 
 
 async def leave(visit: Visit) -> Response:
+    if visit.reading is not None:
+        await end_reading(visit.front_desk, visit.session, visit.reading, "signed out")
     await sign_out(visit.front_desk, visit.session)
     return visit.sign_out(visit.go("/sign-in", done="signed-out"))
 
@@ -66,5 +69,5 @@ PAGES = (
     get("/sign-in", show, who=Who.STRANGER),
     post("/sign-in", enter, who=Who.STRANGER),
     post("/sign-in/code", enter_with_code, who=Who.STRANGER),
-    post("/sign-out", leave, who=Who.SETTING_UP),
+    Page(method="POST", path="/sign-out", make=leave, who=Who.SETTING_UP, while_reading=True),
 )

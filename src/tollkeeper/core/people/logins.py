@@ -9,6 +9,7 @@
     ├── LoginDisabled · AccountClosed
     ├── SessionOver
     ├── RoleMissing
+    ├── ReadingOnly
     ├── LinkNotValid · AccountThere
     ├── SecondFactorMissing · SecondFactorThere
     ├── PasskeyRefused        the same whether such a passkey is known or not
@@ -100,6 +101,10 @@ class SessionOver(LoginRefusal):
 
 class RoleMissing(LoginRefusal):
     """This is for staff, or for staff of a higher role. Nothing was done."""
+
+
+class ReadingOnly(LoginRefusal):
+    """You read as a customer, and nothing can be changed meanwhile. Stop reading first. Nothing was done."""
 
 
 class LinkNotValid(LoginRefusal):

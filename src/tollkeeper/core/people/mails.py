@@ -30,6 +30,7 @@ class MailKind(StrEnum):
     PASSWORD_CHANGED = "password_changed"  # noqa: S105 (a kind of mail)
     SECOND_FACTOR_ON = "second_factor_on"
     SECOND_FACTOR_OFF = "second_factor_off"
+    RESET_ASKED = "reset_asked"
     PASSKEY_ADDED = "passkey_added"
     PASSKEY_REMOVED = "passkey_removed"
     EMAIL_CHANGE = "email_change"
@@ -43,6 +44,8 @@ class MailKind(StrEnum):
     LOW_BALANCE = "low_balance"
     DAY_SPEND = "day_spend"
     NEW_SIGN_IN = "new_sign_in"
+    DISPUTE_CREDITED = "dispute_credited"
+    DISPUTE_DECLINED = "dispute_declined"
 
 
 class Mail(msgspec.Struct, frozen=True):
@@ -89,6 +92,12 @@ WORDS: Mapping[MailKind, _MailWords] = {
         "Your second factor was turned off",
         "Your account can now be signed in to with its password alone, and its other sessions were ended.\n\n"
         "If it was not you, change your password at once, and write to support.",
+    ),
+    MailKind.RESET_ASKED: _MailWords(
+        "Somebody asked us to drop your second factor or passkeys",
+        "Somebody, most likely you, told our support that they cannot sign in to your account, and asked that its\n"
+        "second factor or its passkeys be dropped. Nothing has changed yet: another of our staff looks at it.\n\n"
+        "If it was not you, write to support at once: somebody may be after your account.",
     ),
     MailKind.PASSKEY_ADDED: _MailWords(
         "A passkey was added",
@@ -177,6 +186,18 @@ WORDS: Mapping[MailKind, _MailWords] = {
         "every passkey that is not yours on the page Security: a new password does not end those.\n\n"
         "You get this mail unless you choose otherwise among the notices of your console.",
     ),
+    MailKind.DISPUTE_CREDITED: _MailWords(
+        "A charge was credited to you",
+        "You told us that the charge of this call is wrong:\n\n    {call}\n\n"
+        "It was credited to your account. How much, its receipt says, on the page Usage of your console.\n\n"
+        "You get this mail because you disputed the charge.",
+    ),
+    MailKind.DISPUTE_DECLINED: _MailWords(
+        "Your dispute was looked at",
+        "You told us that the charge of this call is wrong:\n\n    {call}\n\n"
+        "We looked at it, and the charge stays. Why, its receipt says, on the page Usage of your console.\n\n"
+        "You get this mail because you disputed the charge.",
+    ),
 }
 
 
@@ -200,6 +221,12 @@ def compose(
     told["others"] = _parts_told(told.get("old_parts", ""), told.get("new_parts", ""))
     told["way"] = f"{console_url.rstrip('/')}{words.path}?token={token}"
     return Mail(words.subject.format(**told), words.text.format(**told) + "\n")
+
+
+def signed(mail: Mail, *, name: str, support: str) -> Mail:
+    """With the service's name and where its support is below it, where the operator has said them."""
+    lines = [line for line in (name, support) if line]
+    return msgspec.structs.replace(mail, text=mail.text + "\n-- \n" + "\n".join(lines) + "\n") if lines else mail
 
 
 def _parts_told(old: str, new: str) -> str:

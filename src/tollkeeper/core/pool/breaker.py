@@ -40,6 +40,12 @@ class Trouble(StrEnum):
     SERVER = "server"  # It failed, or nobody answered: out when it happens again and again.
 
 
+class BreakerState(StrEnum):
+    CLOSED = "closed"  # It is given calls as ever.
+    HALF_OPEN = "half_open"  # Its time is over: a call tries whether it is back.
+    OPEN = "open"  # It is given no calls, but for a few that have no other account.
+
+
 class HealthVerdict(StrEnum):
     """What a failure has changed."""
 
@@ -97,6 +103,11 @@ class Breaker:
     def is_in_doubt(self) -> bool:
         """Whether a call that goes well would say anything new."""
         return self.trouble is not None or bool(self._witnesses)
+
+    def state(self, now: float) -> BreakerState:
+        if self.trouble is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if now < self.out_until else BreakerState.HALF_OPEN
 
     def lets_in(self, now: float, *, by: int) -> bool:
         """Whether it may be given a call of this customer now."""

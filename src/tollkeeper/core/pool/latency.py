@@ -13,16 +13,21 @@ BUCKETS = len(BOUNDS_MS) + 1
 
 
 def percentile_ms(counts: Sequence[int], percent: float) -> int | None:
-    """The time within which that part of all came, between the bounds of its bucket by its place there; None where
-    there were none. Beyond the last bound, that bound."""
+    """The time within which that part of all came; None where there were none."""
+    found = percentile_of(counts, BOUNDS_MS, percent)
+    return None if found is None else round(found)
+
+
+def percentile_of(counts: Sequence[int], bounds: Sequence[float], percent: float) -> float | None:
+    """The same of any buckets: between the bounds of a bucket by the place in it. Beyond the last bound, that bound."""
     total = sum(counts)
     if not total:
         return None
     rank, before = max(1, ceil(total * percent / 100)), 0
     for bucket, count in enumerate(counts):
         if before + count >= rank:
-            low = BOUNDS_MS[bucket - 1] if bucket else 0
-            high = BOUNDS_MS[min(bucket, len(BOUNDS_MS) - 1)]
-            return round(low + (high - low) * (rank - before) / count)
+            low = bounds[bucket - 1] if bucket else 0
+            high = bounds[min(bucket, len(bounds) - 1)]
+            return low + (high - low) * (rank - before) / count
         before += count
-    return BOUNDS_MS[-1]
+    return bounds[-1]

@@ -1,9 +1,19 @@
 """Room at a provider account: calls under way and what its last minute took, of all its models together."""
 
+from typing import NamedTuple
+
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.core.pool.recent_sum import RecentSum
 
 MINUTE_SECONDS = 60
+
+
+class RoomUse(NamedTuple):
+    """Calls under way, and the requests and tokens of the last minute."""
+
+    calls: int
+    requests: int
+    tokens: int
 
 
 class Room:
@@ -25,6 +35,9 @@ class Room:
             and (requests is None or _within(self._requests.turn(now), requests, share))
             and (tokens is None or _within(self._tokens.turn(now), tokens, share))
         )
+
+    def used(self, now: float) -> RoomUse:
+        return RoomUse(self.in_flight, self._requests.turn(now), self._tokens.turn(now))
 
     def begin(self, tokens: int, now: float) -> int:
         """Give it a call; the call's ticket, which is greater than those of earlier calls."""

@@ -108,11 +108,23 @@ class PriceRow(msgspec.Struct, frozen=True, kw_only=True):
     withdraw_reason: str | None
 
 
+class PriceTime(StrEnum):
+    """Which prices, by when they hold."""
+
+    ALL = "all"
+    # In force, or to come.
+    STANDING = "standing"
+    IN_FORCE = "in_force"
+    COMING = "coming"
+    # What held before, and what was withdrawn before it could.
+    PAST = "past"
+
+
 class PriceQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rows of the book. `models`: None is all of them. `standing`: only what is in force and what will be."""
+    """Which rows of the book. `models`: None is all of them."""
 
     models: Sequence[str] | None = None
-    standing: bool = False
+    time: PriceTime = PriceTime.ALL
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,8 +143,10 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     total: Effect
     # Those for whom it makes the most difference.
     accounts: Sequence[Effect]
-    # How many there are in all.
+    # How many there are in all, and for how many of them it becomes dearer, and cheaper.
     accounts_in_all: int
+    dearer_for: int
+    cheaper_for: int
 
 
 class PriceDesk(Protocol):

@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tollkeeper.core.catalog.families import is_of_family
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.one_line import one_line
 from tollkeeper.core.pool.choice import PoolPlace
@@ -115,6 +116,11 @@ class ProviderRecord(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str | None
     created_at: datetime
 
+    def serves(self, model_id: str) -> bool:
+        if self.models is not None:
+            return model_id in self.models
+        return self.family is None or is_of_family(model_id, self.family)
+
 
 class ProviderStanding(msgspec.Struct, frozen=True, kw_only=True):
     """How a provider account is doing."""
@@ -158,7 +164,7 @@ class ProviderDesk(Protocol):
         """Whether anything is different now. Raise NotOnFile, ChangedMeanwhile."""
         ...
 
-    async def remove(self, name: str, *, actor: str) -> None:
+    async def remove(self, name: str, reason: str, *, actor: str) -> None:
         """With its key. Its name stays taken, for its calls are on record under it. Raise NotOnFile, StillActive."""
         ...
 

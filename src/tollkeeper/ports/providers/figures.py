@@ -1,6 +1,6 @@
 """Provider accounts in figures, by hour."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -38,6 +38,16 @@ class AccountModelFigures(msgspec.Struct, frozen=True):
     figures: AttemptFigures
 
 
+class FailureFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts of one hour that failed in one way."""
+
+    hour: datetime
+    failure: str
+    times: int
+    # Those after which no other attempt was made: the caller heard of them.
+    for_callers: int
+
+
 class ProviderFigures(Protocol):
     async def by_hour(self, hours: int, account: str = "") -> Sequence[HourFigures]:
         """The last so many hours with the one that runs, the oldest first, of all accounts or of one. An hour without
@@ -46,4 +56,12 @@ class ProviderFigures(Protocol):
 
     async def by_model(self, hours: int, account: str = "") -> Sequence[AccountModelFigures]:
         """The same hours by account and model."""
+        ...
+
+    async def calls_by_model(self, hours: int) -> Mapping[str, int]:
+        """How many calls were answered in the same hours, by model."""
+        ...
+
+    async def failures(self, hours: int, account: str = "") -> Sequence[FailureFigures]:
+        """The same hours by kind of failure."""
         ...

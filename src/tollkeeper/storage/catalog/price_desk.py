@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 import asyncpg
 
 from tollkeeper.core.catalog.models import Kind
-from tollkeeper.core.money.amounts import Quota
-from tollkeeper.core.money.prices import MILLIONTHS, Price
+from tollkeeper.core.money.prices import Price
 from tollkeeper.ports.catalog.prices import (
-    Effect,
     Entered,
     Preview,
     PriceChange,
@@ -20,6 +17,7 @@ from tollkeeper.ports.catalog.prices import (
     Withdrawn,
 )
 from tollkeeper.storage.catalog.models import parts_text, price_of
+from tollkeeper.storage.catalog.price_preview import preview_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
@@ -32,36 +30,23 @@ from price p join model m on m.id = p.model_id
 """
 ORDER = "order by p.model_id, p.variant, p.effective_from, p.id"
 ROWS = COLUMNS + "where $1::text is null or p.model_id = $1 " + ORDER
+# `n`: when the price that holds now took effect.
 OF_PAGE = """
+left join lateral (
+    select max(f.effective_from) as at from price f
+    where f.model_id = p.model_id and f.variant = p.variant and f.withdrawn_at is null
+      and f.effective_from <= ledger_now()) n on true
 where ($1::text[] is null or p.model_id = any ($1))
-  and (not $2 or p.withdrawn_at is null and p.effective_from >= coalesce((
-      select max(f.effective_from) from price f
-      where f.model_id = p.model_id and f.variant = p.variant and f.withdrawn_at is null
-        and f.effective_from <= ledger_now()), '-infinity'))
+  and case $2
+      when 'all' then true
+      when 'standing' then p.withdrawn_at is null and p.effective_from >= coalesce(n.at, '-infinity')
+      when 'in_force' then p.withdrawn_at is null and p.effective_from = n.at
+      when 'coming' then p.withdrawn_at is null and p.effective_from > ledger_now()
+      else p.withdrawn_at is not null or p.effective_from < n.at end
   and ($3::bigint is null or (p.model_id, p.variant, p.effective_from, p.id) > (
       select b.model_id, b.variant, b.effective_from, b.id from price b where b.id = $3))
 """
 PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
-# Call by call. What nothing was charged for, whatever it had used, costs nothing at any price.
-EFFECT = """
-with calls as (
-    select account_id, charged,
-           case when usage_source = 'none' then 0
-                else priced(group_millionths, $4, $5, $6, $7::text::jsonb, input_units, cached_units, output_units,
-                            parts) end as old,
-           case when usage_source = 'none' then 0
-                else priced(group_millionths, $8, $9, $10, $11::text::jsonb, input_units, cached_units,
-                            output_units, parts) end as new
-    from usage
-    where request_id >= uuid_floor(ledger_now() - $1::interval)
-      and price_id in (select id from price where model_id = $2 and variant = $3))
-select account_id, count(*) as calls, coalesce(sum(charged), 0) as charged, coalesce(sum(old), 0) as old,
-       coalesce(sum(new), 0) as new, count(*) over () - 1 as accounts
-from calls group by grouping sets ((account_id), ())
-order by account_id is not null, abs(sum(new) - sum(old)) desc, account_id limit $12
-"""
-# A week of a large service's calls is read.
-PATIENCE_SECONDS = 600.0
 
 
 class SqlPriceDesk:
@@ -94,38 +79,10 @@ class SqlPriceDesk:
 
     async def page(self, query: PriceQuery, *, after_id: int | None, limit: int | None) -> Sequence[PriceRow]:
         models = None if query.models is None else list(query.models)
-        return [_row(row) for row in await self._database.rows(PAGE, models, query.standing, after_id, limit)]
+        return [_row(row) for row in await self._database.rows(PAGE, models, query.time, after_id, limit)]
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-        asked = (since, old.model_id, old.variant, *_figures(old), *_figures(new), accounts_most + 1)
-        async with (
-            self._database.session(patience_seconds=PATIENCE_SECONDS) as connection,
-            connection.transaction(readonly=True),
-        ):
-            await connection.execute("set local statement_timeout = 0")
-            total, *accounts = await connection.fetch(EFFECT, *asked)
-        return Preview(
-            old=old,
-            new=new,
-            total=_effect(total),
-            accounts=[_effect(row) for row in accounts],
-            accounts_in_all=total["accounts"],
-        )
-
-
-def _figures(price: Price) -> tuple[object, ...]:
-    multipliers = (Decimal(figure) / MILLIONTHS for figure in (price.model, price.completion, price.cached))
-    return (*multipliers, parts_text(price.parts))
-
-
-def _effect(row: asyncpg.Record) -> Effect:
-    return Effect(
-        account_id=row["account_id"],
-        calls=row["calls"],
-        charged=Quota(int(row["charged"])),
-        old=Quota(int(row["old"])),
-        new=Quota(int(row["new"])),
-    )
+        return await preview_of(self._database, old, new, since, accounts_most=accounts_most)
 
 
 def _row(row: asyncpg.Record) -> PriceRow:

@@ -24,7 +24,8 @@ FIND = """
 select k.id, k.account_id, a.group_name, k.only_models, k.expires_at, k.revoked_at is not null as revoked,
        k.paused_at is not null as paused, a.disabled_at is not null as account_disabled, a.restricted_until,
        k.only_networks,
-       exists (select from lot l where l.account_id = a.id and l.source not in ('faucet', 'gift')) as has_paid,
+       exists (select from lot l
+               where l.account_id = a.id and l.source not in ('faucet', 'gift', 'dispute')) as has_paid,
        case when k.digest <> all ($1) then k.former_until end as former_until,
        case when k.digest = any ($1) then k.digest else k.former_digest end as digest
 from api_key k join account a on a.id = k.account_id

@@ -61,6 +61,15 @@ SEALED = (
         "where account_id > $1 and totp_sealed is not null order by account_id limit $2",
         "update login set totp_sealed = $3 where account_id = $1 and totp_sealed = $2 returning true",
     ),
+    SealedKind(
+        "select id, 'webhook:' || id as name, secret_sealed as sealed from webhook where id > $1 order by id limit $2",
+        "update webhook set secret_sealed = $3 where id = $1 and secret_sealed = $2 returning true",
+    ),
+    SealedKind(
+        "select id, 'webhook:' || id as name, former_sealed as sealed from webhook "
+        "where id > $1 and former_sealed is not null order by id limit $2",
+        "update webhook set former_sealed = $3 where id = $1 and former_sealed = $2 returning true",
+    ),
 )
 
 

@@ -59,7 +59,8 @@ told as (
      where account_id = $1 and (began_at, 4, id) < (select at, origin, number from since)
      order by began_at desc, id desc limit $5))
 select at, origin, number, what, by, subject, detail::text as detail,
-       case when what in ('account.credit', 'faucet.grant', 'reward.gift_given', 'reward.gift_received')
+       case when what in ('account.credit', 'dispute.credit', 'faucet.grant', 'reward.gift_given',
+                          'reward.gift_received')
                 then (detail ->> 'amount')::bigint
             when what = 'code.redeem' then (select quota from top_up where id = (detail ->> 'top_up')::bigint)
             when what = 'lot.expire' then -(detail ->> 'amount')::bigint

@@ -178,6 +178,18 @@ STANDING: Mapping[str, str] = {
         union all
         select format('top-up %s: reward %s of account %s is not revoked', v.top_up_id, r.id, r.account_id)
         from top_up_revocation v join reward r on r.top_up_id = v.top_up_id where r.revoked_at is null""",
+    "I14 a disputed charge is credited once, and never beyond what was charged": """
+        select format('call %s of account %s: %s credited of %s, lot %s', d.request_id, d.account_id, d.credited,
+                      d.charged, l.id) as finding
+        from (select * from dispute where state = 'credited') d
+        full join (select * from lot where source = 'dispute') l on l.source_id = d.request_id::text
+        where (d.account_id, d.lot_id, d.credited) is distinct from (l.account_id, l.id, l.granted)
+           or d.credited > d.charged
+        union all
+        select format('call %s of account %s: disputed %s, receipt %s', d.request_id, d.account_id, d.charged,
+                      u.charged)
+        from dispute d join usage u using (request_id)
+        where (d.account_id, d.charged) is distinct from (u.account_id, u.charged)""",
     "every account has its books": """
         select format('account %s', a.id) as finding
         from account a left join account_books b on b.account_id = a.id where b.account_id is null""",

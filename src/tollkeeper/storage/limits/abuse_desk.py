@@ -14,7 +14,8 @@ from tollkeeper.storage.postgres.database import Database
 
 BAN_FIELDS = "select id, ip, began_at, until, why, counted, account_id, lifted_at, lifted_by, lift_reason from ban"
 RESTRICTION_FIELDS = """
-select id, account_id, began_at, until, peak_seconds, within_seconds, ip, lifted_at, lifted_by, lift_reason
+select id, account_id, began_at, until, peak_seconds, within_seconds, ip, lifted_at, lifted_by, lift_reason,
+       began_by, reason
 from restriction
 """
 IN_FORCE = "until > ledger_now() and lifted_at is null"
@@ -32,6 +33,7 @@ LIFT_BAN = """
 update ban set lifted_at = ledger_now(), lifted_by = $2, lift_reason = $3
 where ip = $1 and until > ledger_now() and lifted_at is null returning id
 """
+RESTRICT = "select restrict_by_staff($1, $2, $3, $4)"
 LIFT_RESTRICTION = """
 update restriction set lifted_at = ledger_now(), lifted_by = $2, lift_reason = $3
 where account_id = $1 and until > ledger_now() and lifted_at is null returning id
@@ -96,6 +98,15 @@ class SqlAbuseDesk:
         page, values = _page(RESTRICTION_FIELDS, "account_id", account_id, in_force_only=in_force_only)
         rows = await self._database.rows(page, before_id or LAST_ID, limit, *values)
         return [RestrictionRecord(**row) for row in rows]
+
+    async def restrict(self, account_id: int, seconds: int, reason: str, *, actor: str) -> datetime | None:
+        _check_reason(reason)
+        if await self._database.row("select from account where id = $1", account_id) is None:
+            raise NotOnFile(f"There is no account {account_id}.")
+        row = await self._database.row(RESTRICT, account_id, seconds, reason, actor)
+        await self._notifier.send()
+        until: datetime | None = row[0]
+        return until
 
     async def lift_restriction(self, account_id: int, reason: str, *, actor: str) -> bool:
         _check_reason(reason)

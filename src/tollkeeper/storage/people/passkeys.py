@@ -57,9 +57,10 @@ class SqlPasskeys:
         async with self._database.transaction() as connection:
             return bool(await _remove(connection, account_id, passkey_id, keep_session_id, actor))
 
-    async def remove_all(self, account_id: int, *, actor: str) -> int:
-        async with self._database.transaction() as connection:
-            return await _remove(connection, account_id, None, None, actor)
+
+async def remove_passkeys(connection: asyncpg.Connection, account_id: int, *, actor: str) -> int:
+    """Remove all of an account's, within a transaction of the caller's; how many there were."""
+    return await _remove(connection, account_id, None, None, actor)
 
 
 async def _remove(

@@ -93,14 +93,7 @@ class SqlSecondFactors:
 
     async def turn_off(self, account_id: int, *, keep_session_id: int | None, actor: str) -> bool:
         async with self._database.transaction() as connection:
-            email = await connection.fetchval(TURN_OFF, account_id)
-            if email is not None:
-                await connection.execute(FORGET_CODES, account_id)
-                ended = len(await connection.fetch(REVOKE_ALL, account_id, keep_session_id))
-                await connection.execute(NOTIFY, "second_factor_off", email)
-                detail = {"sessions": ended}
-                await audit(connection, actor, "login.second_factor_off", _owner(account_id), detail)
-        return email is not None
+            return await turn_factor_off(connection, account_id, keep_session_id=keep_session_id, actor=actor)
 
     async def _use_recovery(self, connection: asyncpg.Connection, account_id: int, code: str) -> bool:
         used = await connection.fetchval(SPEND_CODE, account_id, self._peppers.digests(code)) is not None
@@ -113,6 +106,19 @@ class SqlSecondFactors:
             return None
         secret = unseal(row["totp_sealed"], self._envelope_keys, sealed_for=sealed_name(account_id))
         return matching_step(secret, code, now_seconds=row["now_seconds"], last_step=row["totp_last_step"])
+
+
+async def turn_factor_off(
+    connection: asyncpg.Connection, account_id: int, *, keep_session_id: int | None, actor: str
+) -> bool:
+    """Within a transaction of the caller's. Whether it was on."""
+    email = await connection.fetchval(TURN_OFF, account_id)
+    if email is not None:
+        await connection.execute(FORGET_CODES, account_id)
+        ended = len(await connection.fetch(REVOKE_ALL, account_id, keep_session_id))
+        await connection.execute(NOTIFY, "second_factor_off", email)
+        await audit(connection, actor, "login.second_factor_off", _owner(account_id), {"sessions": ended})
+    return email is not None
 
 
 def sealed_name(account_id: int) -> str:

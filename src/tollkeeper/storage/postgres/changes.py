@@ -166,6 +166,16 @@ class ChangeNotifier:
     async def close(self) -> None:
         await self._redis.aclose()
 
+    async def milliseconds(self) -> float | None:
+        """How long Redis takes to answer; None where it does not."""
+        redis, begun = self._redis, time.perf_counter()
+        try:
+            await redis.ping()
+        except (RedisError, OSError, TimeoutError):
+            await self._try_another_than(redis)
+            return None
+        return 1_000 * (time.perf_counter() - begun)
+
     async def send(self, text: bytes = b"") -> None:
         """Best effort: nodes see a change on their next look anyway, and learn news by themselves."""
         async with self._sending:

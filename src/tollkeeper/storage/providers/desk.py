@@ -111,9 +111,9 @@ class SqlProviderDesk:
         await self._notifier.send()
         return True
 
-    async def remove(self, name: str, *, actor: str) -> None:
+    async def remove(self, name: str, reason: str, *, actor: str) -> None:
         async with self._database.transaction() as connection:
-            await remove_account(connection, name, actor=actor)
+            await remove_account(connection, name, reason, actor=actor)
         await self._notifier.send()
 
     async def record(self, name: str) -> ProviderRecord:

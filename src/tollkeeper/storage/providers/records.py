@@ -96,7 +96,7 @@ async def change_key(connection: asyncpg.Connection, name: str, sealed: bytes, *
     await connection.execute(SET_KEY, name, sealed)
 
 
-async def remove_account(connection: asyncpg.Connection, name: str, *, actor: str) -> None:
+async def remove_account(connection: asyncpg.Connection, name: str, reason: str, *, actor: str) -> None:
     """Raise NotOnFile, StillActive."""
     row = _there(await connection.fetchrow(TO_CHANGE, name), name)
     if row["state"] == ProviderState.ACTIVE:
@@ -104,6 +104,7 @@ async def remove_account(connection: asyncpg.Connection, name: str, *, actor: st
     await connection.execute(KEEP_NAME, name)
     await connection.execute(REMOVE, name)
     detail = {"vendor": row["vendor"], "base_url": row["base_url"], "state": row["state"]}
+    detail |= {"reason": reason} if reason else {}
     await audit(connection, actor, "provider.remove", f"provider_account:{name}", detail)
 
 

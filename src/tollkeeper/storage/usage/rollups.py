@@ -1,4 +1,4 @@
-"""The usage log added up by day, and by provider account, model and hour, in PostgreSQL."""
+"""The usage log added up by day, by provider account, model and hour, and by price, in PostgreSQL."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -22,6 +22,9 @@ class SqlRollups:
 
     async def add_up_providers(self) -> bool:
         return bool(await self._patiently("select add_up_providers($1)", self._rows_at_once))
+
+    async def add_up_prices(self) -> bool:
+        return bool(await self._patiently("select add_up_prices($1)", self._rows_at_once))
 
     async def days_to_recount(self) -> Sequence[date]:
         return [row[0] for row in await self._database.rows("select * from usage_days_to_recount()")]

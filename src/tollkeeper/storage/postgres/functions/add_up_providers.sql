@@ -18,11 +18,32 @@ begin
     end if;
     step_end := coalesce((select request_id from usage where request_id >= horizon and request_id < final
                           order by request_id offset p_rows limit 1), final);
+    with attempt as materialized (
+        select * from provider_attempts(horizon, step_end)
+    ), failures as (
+        insert into failure_hour as k
+        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last)
+        from attempt where failed group by grouping sets ((hour, account, failure), (hour, failure))
+        on conflict (account, hour, failure) do update
+        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers
+    ), whole as (
+        insert into service_hour as h
+        select hour, count(*), count(*) filter (where failed), count(*) filter (where delivered),
+               sum(input_units), sum(output_units), sum(charged), sum(cost),
+               first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
+        from attempt group by hour
+        on conflict (hour) do update
+        set attempts = h.attempts + excluded.attempts, failed = h.failed + excluded.failed,
+            delivered = h.delivered + excluded.delivered, input_units = h.input_units + excluded.input_units,
+            output_units = h.output_units + excluded.output_units, charged = h.charged + excluded.charged,
+            cost = h.cost + excluded.cost,
+            first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b))
+    )
     insert into provider_hour as h
     select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
            sum(input_units), sum(output_units), sum(charged), sum(cost),
            first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
-    from provider_attempts(horizon, step_end)
+    from attempt
     group by hour, account, model_id
     on conflict (hour, account, model_id) do update
     set attempts = h.attempts + excluded.attempts, failed = h.failed + excluded.failed,
@@ -32,5 +53,7 @@ begin
         first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b));
     update provider_horizon set id = step_end;
     delete from provider_hour where hour < ledger_now() - interval '100 days';
+    delete from service_hour where hour < ledger_now() - interval '100 days';
+    delete from failure_hour where hour < ledger_now() - interval '100 days';
     return step_end < final;
 end $$;

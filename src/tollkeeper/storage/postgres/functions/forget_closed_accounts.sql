@@ -17,6 +17,7 @@ begin
     delete from email_change where account_id = any (gone);
     delete from login where account_id = any (gone);
     delete from notice_choice where account_id = any (gone);
+    update dispute set note = '' where account_id = any (gone) and note <> '';
     update account set name = 'Closed account' where id = any (gone);
     update api_key set name = 'closed', only_networks = null where account_id = any (gone);
     perform append_audit('worker', 'account.forget', 'account:' || id, '{}') from unnest(gone) id;

@@ -4,11 +4,11 @@ as $$
 begin
     if p_action in ('account.credit', 'account.invited', 'account.restrict', 'code.redeem', 'faucet.grant', 'ip.ban',
                     'provider.suspend', 'provider.lift_suspension')
-       or split_part(p_action, '.', 1) in ('lot', 'codes', 'withdrawal', 'reward', 'top_up', 'price') then
+       or split_part(p_action, '.', 1) in ('lot', 'codes', 'withdrawal', 'reward', 'top_up', 'price', 'dispute') then
         raise exception 'a row about % is written by what does it', p_action using errcode = 'insufficient_privilege';
     end if;
     -- The names under which other parts of the service act.
-    if p_actor in ('gateway', 'worker', 'abuse control') then
+    if p_actor in ('gateway', 'worker', 'abuse control', 'dispute rule') then
         raise exception '% is not the name of a person', p_actor using errcode = 'insufficient_privilege';
     end if;
     perform append_audit(p_actor, p_action, p_subject, p_detail);

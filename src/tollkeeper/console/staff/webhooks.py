@@ -1,0 +1,124 @@
+"""Webhooks: where events are sent, what came of each delivery, and the secret, once."""
+
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from tollkeeper.console.pages import staff_get, staff_post
+from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.visit import Visit
+from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.webhooks import EVENT_WORDS
+from tollkeeper.office.lists import Listed
+from tollkeeper.office.webhooks import (
+    DeliveriesWish,
+    MadeWebhook,
+    WebhookWish,
+    add_webhook,
+    change_webhook,
+    deliver_again,
+    list_webhook_deliveries,
+    list_webhooks,
+    remove_webhook,
+    rotate_webhook_secret,
+    show_webhook,
+    try_webhook,
+)
+from tollkeeper.office.wishes import ROW_MOST, NoWish
+from tollkeeper.ports import NotOnFile
+from tollkeeper.ports.webhooks import DeliveryRecord
+
+PLACE = "/staff/webhooks"
+ONE = "/staff/webhooks/{webhook:int}"
+
+
+async def show_all(visit: Visit) -> Response:
+    found = await list_webhooks(visit.desks.office, NoWish(), visit.by)
+    return visit.page("webhooks.html", webhooks=found.data, may_change=_may_change(visit))
+
+
+async def ask_for_new(visit: Visit) -> Response:
+    return visit.page("webhook_new.html", kinds=EVENT_WORDS, chosen=visit.form.every("kinds") or list(EVENT_WORDS))
+
+
+async def add(visit: Visit) -> Response:
+    made = await acted(visit, add_webhook, kinds=visit.form.every("kinds"))
+    return await ask_for_new(visit) if made is None else _secret(visit, made)
+
+
+async def show(visit: Visit) -> Response:
+    """Also after a form that was refused."""
+    office = visit.desks.office
+    webhook = await show_webhook(office, WebhookWish(webhook=_number(visit)), visit.by)
+    page: Listed[DeliveryRecord] | None
+    if visit.request.method == "GET":
+        page = await acted(visit, list_webhook_deliveries, webhook=webhook.id)
+    else:
+        page = await list_webhook_deliveries(office, DeliveriesWish(webhook=webhook.id), visit.by)
+    rows, more = (page.data, page.next) if page else ([], None)
+    older = f"{PLACE}/{webhook.id}?{urlencode({'after': more})}" if more else ""
+    return visit.page(
+        "webhook.html", webhook=webhook, rows=rows, older=older, kinds=EVENT_WORDS, may_change=_may_change(visit)
+    )
+
+
+async def change(visit: Visit) -> Response:
+    given = {"kinds": visit.form.every("kinds"), "note": visit.form.text("note")}
+    done = await acted(visit, change_webhook, webhook=_number(visit), **given)
+    return await show(visit) if done is None else visit.go(f"{PLACE}/{done.id}", done="done")
+
+
+async def switch(visit: Visit) -> Response:
+    is_on = visit.form.text("is_on") == "true"
+    done = await acted(visit, change_webhook, webhook=_number(visit), url=None, kinds=None, note=None, is_on=is_on)
+    return await show(visit) if done is None else visit.go(f"{PLACE}/{done.id}", done="done")
+
+
+async def rotate(visit: Visit) -> Response:
+    made = await acted(visit, rotate_webhook_secret, webhook=_number(visit))
+    return await show(visit) if made is None else _secret(visit, made)
+
+
+async def test(visit: Visit) -> Response:
+    done = await acted(visit, try_webhook, webhook=_number(visit))
+    return await show(visit) if done is None else visit.go(f"{PLACE}/{_number(visit)}", done="webhook-tested")
+
+
+async def again(visit: Visit) -> Response:
+    done = await acted(visit, deliver_again, delivery=visit.request.path_params["delivery"])
+    return await show(visit) if done is None else visit.go(f"{PLACE}/{_number(visit)}", done="webhook-again")
+
+
+async def remove(visit: Visit) -> Response:
+    done = await acted(visit, remove_webhook, webhook=_number(visit))
+    return await show(visit) if done is None else visit.go(PLACE, done="webhook-removed")
+
+
+def _secret(visit: Visit, made: MadeWebhook) -> Response:
+    """The answer to the form itself: it is shown nowhere else."""
+    return visit.page("webhook_secret.html", webhook=made.webhook, secret=made.secret)
+
+
+def _number(visit: Visit) -> int:
+    number: int = visit.request.path_params["webhook"]
+    if not 1 <= number <= ROW_MOST:
+        raise NotOnFile("There is no such webhook.")
+    return number
+
+
+def _may_change(visit: Visit) -> bool:
+    return may(ROLE_SCOPES[visit.session.role], Scope.EVERYTHING)
+
+
+PAGES = (
+    staff_get(PLACE, show_all, Scope.READ),
+    staff_get(f"{PLACE}/new", ask_for_new, Scope.EVERYTHING),
+    staff_post(f"{PLACE}/new", add, Scope.EVERYTHING),
+    staff_get(ONE, show, Scope.READ),
+    staff_post(f"{ONE}/change", change, Scope.EVERYTHING),
+    staff_post(f"{ONE}/switch", switch, Scope.EVERYTHING),
+    staff_post(f"{ONE}/rotate-secret", rotate, Scope.EVERYTHING),
+    staff_post(f"{ONE}/test", test, Scope.EVERYTHING),
+    staff_post(f"{ONE}/deliveries/{{delivery:int}}/again", again, Scope.EVERYTHING),
+    staff_post(f"{ONE}/remove", remove, Scope.EVERYTHING),
+)

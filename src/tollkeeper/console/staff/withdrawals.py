@@ -1,0 +1,104 @@
+"""Withdrawals: cash that partners ask for, approved by one person and paid by another."""
+
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from tollkeeper.console.pages import staff_get
+from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.visit import Visit
+from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.office.lists import Listed
+from tollkeeper.office.partner import (
+    WithdrawalNumber,
+    approve_cash,
+    list_withdrawals,
+    pay_cash,
+    refuse_cash,
+    show_withdrawal,
+)
+from tollkeeper.office.partner_views import WithdrawalView
+
+ONE = "/staff/withdrawals/{withdrawal:int}"
+BACK = "/staff/withdrawals/{withdrawal}"
+
+
+async def show(visit: Visit) -> Response:
+    every = visit.query.get("which") == "all"
+    page = await acted(visit, list_withdrawals, waiting=not every) or Listed[WithdrawalView]([])
+    asked = {"account": visit.query.get("account", "").strip()[:20], "which": "all" if every else ""}
+    more = f"/staff/withdrawals?{urlencode(asked | {'after': page.next})}" if page.next else ""
+    return visit.page("withdrawals.html", rows=page.data, asked=asked, more=more)
+
+
+async def show_one(visit: Visit) -> Response:
+    found = await _withdrawal(visit)
+    return visit.page(
+        "withdrawal.html",
+        withdrawal=found,
+        may_decide=may(ROLE_SCOPES[visit.by.role], Scope.MONEY),
+        approved_here=found.approved_by == visit.actor,
+        is_own=found.account == visit.session.account_id,
+    )
+
+
+async def look_at_withdrawal(visit: Visit) -> DeedSubject:
+    found = await _withdrawal(visit)
+    facts = (
+        ("Account", found.account),
+        ("Amount", f"${found.amount.usd}"),
+        ("Goes to", found.payee),
+        ("State", found.state.value),
+        ("Approved by", found.approved_by),
+    )
+    hindrance = f"It is {found.state.value} already, by {found.decided_by}." if found.decided_at else ""
+    return DeedSubject(name=f"Withdrawal {found.id}", facts=facts, hindrance=hindrance)
+
+
+async def _withdrawal(visit: Visit) -> WithdrawalView:
+    wish = WithdrawalNumber(withdrawal=visit.request.path_params["withdrawal"])
+    return await show_withdrawal(visit.desks.office, wish, visit.by)
+
+
+DECISIONS = (
+    StaffDeed(
+        path=f"{ONE}/approve",
+        act=approve_cash,
+        look=look_at_withdrawal,
+        title="Approve a withdrawal",
+        words="It may be paid then. Somebody else makes the transfer and notes it as paid: whoever approves does not.",
+        button="Approve it",
+        back=BACK,
+        done="withdrawal-approved",
+        fields=(REASON,),
+    ),
+    StaffDeed(
+        path=f"{ONE}/pay",
+        act=pay_cash,
+        look=look_at_withdrawal,
+        title="Note a withdrawal as paid",
+        words="Make the transfer first. The cash is then gone from the account, and this cannot be undone.",
+        button="It is paid",
+        back=BACK,
+        done="withdrawal-paid",
+        fields=(DeedField(name="reason", label="The transfer's own number", hint="The customer reads it, too."),),
+    ),
+    StaffDeed(
+        path=f"{ONE}/refuse",
+        act=refuse_cash,
+        look=look_at_withdrawal,
+        title="Refuse a withdrawal",
+        words="The cash stays with the account, and can be asked for again. The customer reads the reason.",
+        button="Refuse it",
+        back=BACK,
+        done="withdrawal-refused",
+        fields=(REASON,),
+        is_grave=True,
+    ),
+)
+PAGES = (
+    staff_get("/staff/withdrawals", show, Scope.READ),
+    staff_get(ONE, show_one, Scope.READ),
+    *pages_of(DECISIONS),
+)

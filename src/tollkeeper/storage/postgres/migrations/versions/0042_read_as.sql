@@ -1,0 +1,94 @@
+-- Staff who read the console as a customer: bound to their session, for a while, with the reason.
+create table read_as (
+    id         bigint generated always as identity primary key,
+    session_id bigint not null references session on delete cascade,
+    account_id bigint not null references account,
+    reason     text not null check (char_length(reason) between 1 and 500),
+    began_at   timestamptz not null default ledger_now(),
+    until      timestamptz not null check (until > began_at and until <= began_at + interval '30 minutes'),
+    ended_at   timestamptz
+);
+-- One at a time.
+create unique index read_as_open on read_as (session_id) where ended_at is null;
+create index read_as_by_session on read_as (session_id);
+grant select, insert, update (ended_at) on read_as to tollkeeper_console;
+-- A restriction that somebody decided on has their name and reason.
+alter table restriction add column began_by text, add column reason text check (char_length(reason) between 1 and 500),
+    add check ((began_by is null) = (reason is null));
+
+-- A restriction that somebody decided on, with the reason; until when. Null: the account is restricted already.
+create or replace function restrict_by_staff(p_account bigint, p_seconds integer, p_reason text, p_actor text)
+    returns timestamptz
+language plpgsql security definer set search_path = tollkeeper, pg_temp
+as $$
+declare
+    fresh restriction;
+begin
+    perform from account where id = p_account for no key update;
+    if exists (select from restriction
+               where account_id = p_account and until > ledger_now() and lifted_at is null) then
+        return null;
+    end if;
+    insert into restriction (account_id, until, peak_seconds, within_seconds, ip, began_by, reason)
+    values (p_account, ledger_now() + make_interval(secs => p_seconds), 0, 0, '', p_actor, p_reason)
+    returning * into fresh;
+    update account set restricted_until = fresh.until where id = p_account;
+    perform append_audit(p_actor, 'account.restrict', 'account:' || p_account, jsonb_build_object(
+        'restriction', fresh.id, 'until', fresh.until, 'reason', p_reason));
+    return fresh.until;
+end $$;
+grant execute on function restrict_by_staff(bigint, integer, text, text) to tollkeeper_console;
+
+-- What becomes of a request: approved, paid or refused. Where that was done it is the verdict. Others: decided_before,
+-- not_approved (only what is approved is paid), own (of whoever decides, or of whoever has the operator key by which it is
+-- decided), same_person (who approved it notes no payment, whether signed in or by an operator key of theirs; whoever has
+-- the service's own secrets, `cli:`, is not told apart), account_disabled, short (revoked since it was asked for), unknown. Approval is the gate: what was approved can always be noted as paid, for then the money is
+-- gone. To stop it there is refusing.
+create or replace function decide_withdrawal(
+    p_withdrawal bigint, p_state text, p_reason text, p_actor text, out verdict text)
+language plpgsql security definer set search_path = tollkeeper, pg_temp
+as $$
+declare
+    asked withdrawal;
+    -- A person has a login, and any number of operator keys.
+    names text[] := p_actor || array(select 'account:' || account_id from operator_key
+                                     where 'operator:' || name = p_actor and account_id is not null);
+begin
+    perform from account_books where account_id = (select account_id from withdrawal where id = p_withdrawal) for update;
+    select * into asked from withdrawal where id = p_withdrawal for update;
+    verdict := case when asked.id is null then 'unknown'
+                    when asked.decided_at is not null or asked.state = p_state then 'decided_before'
+                    when p_state = 'refused' then 'refused'
+                    when p_state = 'paid' and asked.state <> 'approved' then 'not_approved'
+                    when p_actor = 'account:' || asked.account_id
+                        or exists (select from operator_key k where k.account_id = asked.account_id
+                                   and k.revoked_at is null and 'operator:' || k.name = p_actor) then 'own'
+                    when p_state = 'paid' and p_actor ~ '^(operator|account):'
+                        and names && (asked.approved_by || array(
+                            select 'account:' || account_id from operator_key
+                            where 'operator:' || name = asked.approved_by and account_id is not null))
+                        then 'same_person'
+                    when p_state = 'paid' then 'paid'
+                    -- What its owner asked for before closing it is still paid.
+                    when (select disabled_at is not null and closed_at is null from account where id = asked.account_id)
+                        then 'account_disabled'
+                    when asked.usd_micros > (select s.available from cash_standing(asked.account_id) s) then 'short'
+                    else p_state end;
+    if verdict <> p_state then
+        return;
+    end if;
+    if verdict = 'approved' then
+        update withdrawal set state = verdict, approved_at = ledger_now(), approved_by = p_actor, approved_why = p_reason
+        where id = p_withdrawal;
+    else
+        update withdrawal set state = verdict, decided_at = ledger_now(), decided_by = p_actor, reason = p_reason
+        where id = p_withdrawal;
+    end if;
+    insert into cash_entry (account_id, kind, usd_micros, withdrawal_id)
+    select asked.account_id, 'paid', asked.usd_micros, asked.id where verdict = 'paid';
+    perform append_audit(
+        p_actor, case verdict when 'approved' then 'withdrawal.approve' when 'paid' then 'withdrawal.pay'
+                              else 'withdrawal.refuse' end,
+        'withdrawal:' || p_withdrawal, jsonb_build_object(
+            'account', asked.account_id, 'usd_micros', asked.usd_micros, 'payee', asked.payee, 'reason', p_reason));
+end $$;

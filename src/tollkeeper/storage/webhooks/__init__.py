@@ -1,0 +1,1 @@
+"""Webhooks and what is on its way to them, in PostgreSQL."""

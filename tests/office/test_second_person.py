@@ -1,0 +1,80 @@
+"""Who approves a withdrawal does not note its payment, under whichever of their names."""
+
+from collections.abc import Mapping
+
+import asyncpg
+import pytest
+from starlette.applications import Starlette
+
+from tests.office.customers import a_login, an_account
+from tests.office.staff import StaffClient, a_key
+from tests.office.test_partner import earned, till
+from tollkeeper.accounts.partner import WithdrawalRefused
+from tollkeeper.core.people.logins import Actor, Role
+from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.office.desks import Office
+from tollkeeper.office.partner import DecideWish, approve_cash, pay_cash
+
+__all__ = ["earned", "till"]
+
+
+@pytest.fixture
+async def anna(owner_client: StaffClient, owner: asyncpg.Connection, office: Office) -> int:
+    """An operator with a login and two keys."""
+    account = await an_account(owner_client, "Anna")
+    await a_login(owner, account, "anna@people.example", "operator")
+    for name in ("anna", "annas-laptop"):
+        await a_key(office, name, Scope.MONEY, account=account)
+    await a_key(office, "boris", Scope.MONEY)
+    return account
+
+
+def names(anna: int) -> Mapping[str, str]:
+    return {
+        "login": f"account:{anna}",
+        "key": "operator:anna",
+        "other key": "operator:annas-laptop",
+        "boris": "operator:boris",
+        "another login": f"account:{anna + 1_000}",
+        "secrets": "cli:root",
+    }
+
+
+@pytest.mark.parametrize(
+    ("approves", "pays", "is_paid"),
+    [
+        ("login", "login", False),
+        ("login", "key", False),
+        ("key", "login", False),
+        ("key", "other key", False),
+        ("key", "key", False),
+        ("key", "boris", True),
+        ("boris", "boris", False),
+        ("login", "another login", True),
+        ("boris", "login", True),
+        # Whoever has the service's own secrets could write into the database as well.
+        ("secrets", "secrets", True),
+    ],
+)
+async def test_a_payment_takes_a_second_person(
+    office: Office, earned: Mapping[str, int], anna: int, approves: str, pays: str, is_paid: bool
+) -> None:
+    wish = DecideWish(once="1", withdrawal=earned["asked"], reason="fine")
+    first, second = (Actor(names(anna)[name], Role.OPERATOR) for name in (approves, pays))
+    assert (await approve_cash(office, wish, first)).changed
+    payment = DecideWish(once="2", withdrawal=earned["asked"], reason="transfer 1")
+    if is_paid:
+        assert (await pay_cash(office, payment, second)).changed
+    else:
+        with pytest.raises(WithdrawalRefused, match="approved by you"):
+            await pay_cash(office, payment, second)
+
+
+async def test_nobody_decides_on_their_own_cash_by_a_key_that_was_revoked_since(
+    api: Starlette, office: Office, earned: Mapping[str, int], owner: asyncpg.Connection
+) -> None:
+    await a_login(owner, earned["ada"], "ada@people.example", "operator")
+    await a_key(office, "ada", Scope.MONEY, account=earned["ada"])
+    wish = DecideWish(once="1", withdrawal=earned["asked"], reason="mine")
+    with pytest.raises(WithdrawalRefused, match="your own account"):
+        await approve_cash(office, wish, Actor("operator:ada", Role.OPERATOR))
