@@ -9,7 +9,6 @@ arrive, signed; and among a crowd every page of staff and every act that reads t
 FOLDER` leaves pictures of every page. A journey is a function of a browser and a place, and stands in `journeys`.
 """
 
-import importlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 
@@ -24,6 +23,7 @@ from proofs.operators.journeys import IN_ALL, JOURNEYS
 from proofs.operators.looks import look_at_every_staff_page
 from proofs.operators.once import once_checked
 from proofs.operators.timing import p95_of_everything
+from proofs.operators.webhooks import webhooks_hold
 from proofs.rig.checks import Check, failed
 from proofs.rig.console.place import Place
 from proofs.rig.console.residents import a_resident
@@ -106,13 +106,7 @@ def moved_once(stack: ExitStack, place: Place, run: Run) -> list[Check]:
 
 
 def told_outside(place: Place, run: Run) -> list[Check]:
-    """Webhooks have a module of their own."""
-    try:
-        webhooks = importlib.import_module("proofs.operators.webhooks")
-    except ModuleNotFoundError:
-        run.figures["webhooks"] = "missing"
-        return [Check("webhooks", False, "proofs/operators/webhooks.py is not there")]
-    checks: list[Check] = webhooks.webhooks_hold(place)
+    checks = webhooks_hold(place)
     run.figures["webhooks"] = "ok" if all(check.holds for check in checks) else "broken"
     return checks
 
