@@ -27,6 +27,8 @@ FIGURES: dict[MailKind, dict[str, str | int]] = {
     MailKind.DISPUTE_CREDITED: {"call": "01970000-0000-7000-8000-000000000000"},
     MailKind.DISPUTE_DECLINED: {"call": "01970000-0000-7000-8000-000000000000"},
     MailKind.NEW_SIGN_IN: {"at": "2026-10-31 12:00", "ip": "203.0.113.9"},
+    MailKind.DISPUTE_CREDITED: {"call": "0199c0de-0000-7000-8000-00000000abcd"},
+    MailKind.DISPUTE_DECLINED: {"call": "0199c0de-0000-7000-8000-00000000abcd"},
 }
 
 
@@ -56,6 +58,7 @@ def test_mails_with_a_link_are_of_no_use_without_a_console() -> None:
         (MailKind.DAY_SPEND, "from 5.000 USD a day on"),
         (MailKind.NEW_SIGN_IN, "at 2026-10-31 12:00 UTC"),
         (MailKind.NEW_SIGN_IN, "The IP address was 203.0.113.9."),
+        (MailKind.DISPUTE_CREDITED, "    0199c0de-0000-7000-8000-00000000abcd\n"),
     ],
 )
 def test_figures_stand_in_the_mail_and_amounts_are_usd(kind: MailKind, told: str) -> None:
