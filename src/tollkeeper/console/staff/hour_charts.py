@@ -123,7 +123,7 @@ def _money(hour: Hour) -> Sequence[tuple[Decimal, str]]:
     sums = hour.sums
     parts = (
         (min(sums.cost, sums.revenue), f"cost {figures.usd(sums.cost, used=True)}"),
-        (max(sums.margin, 0), f"margin {figures.usd(sums.margin, used=True)}"),
         (max(-sums.margin, 0), f"loss {figures.usd(-sums.margin, used=True)}"),
+        (max(sums.margin, 0), f"margin {figures.usd(sums.margin, used=True)}"),
     )
     return [(Decimal(part) / UNITS_PER_USD, told) for part, told in parts]
