@@ -65,6 +65,8 @@ async def test_a_dispute_is_shown_with_its_evidence_and_credited_on_the_record(
     assert [(row["request_id"], row["state"], row["note"]) for row in listed] == [
         (str(call), "open", "it said nothing new")
     ]
+    matters = {each["kind"]: each["told"] for each in told(await owner_client.get("/attention"))["data"]}
+    assert matters["disputes"] == "Disputed charges that wait for an answer: 1."
     shown = told(await owner_client.get(f"/disputes/{call}"))
     assert shown["call"]["receipt"]["usage_source"] == "provider"
     assert "too much" in shown["proposed_reason"]

@@ -35,6 +35,9 @@ class MatterKind(StrEnum):
     PROVIDER = "provider"
     HOLDS = "holds"
     JOB = "job"
+    DISPUTES = "disputes"
+    RESETS = "resets"
+    WITHDRAWALS = "withdrawals"
     LOTS = "lots"
     PRICE = "price"
 
@@ -65,6 +68,10 @@ class HouseView(msgspec.Struct, frozen=True, kw_only=True):
     lapsing_lots: int
     lapsing_accounts: int
     lapsing: Amount
+    # What waits for staff: disputed charges, resets for a second person, withdrawals to be decided or paid.
+    open_disputes: int
+    waiting_resets: int
+    open_withdrawals: int
     # Prices that are announced, the soonest first.
     announced_prices: Sequence[AnnouncedPrice]
 
@@ -87,6 +94,9 @@ async def show_house(office: Office, wish: NoWish, by: Actor) -> HouseView:
         lapsing_lots=facts.lapsing_lots,
         lapsing_accounts=facts.lapsing_accounts,
         lapsing=amount_of(facts.lapsing),
+        open_disputes=facts.open_disputes,
+        waiting_resets=facts.waiting_resets,
+        open_withdrawals=facts.open_withdrawals,
         announced_prices=facts.announced_prices,
     )
 
@@ -107,6 +117,7 @@ def matters_of(
         *_of_providers(providers),
         *_of_holds(house),
         *_of_jobs(jobs, now),
+        *_of_people(house),
         *_of_lots(house),
         *_of_prices(house),
     ]
@@ -156,6 +167,17 @@ def _of_jobs(jobs: Iterable[JobRecord], now: datetime) -> Iterator[Matter]:
         else:
             continue
         yield Matter(kind=MatterKind.JOB, subject=job.name, told=told)
+
+
+def _of_people(house: HouseView) -> Iterator[Matter]:
+    waiting = (
+        (MatterKind.DISPUTES, house.open_disputes, "Disputed charges that wait for an answer"),
+        (MatterKind.RESETS, house.waiting_resets, "Resets that wait for a second person"),
+        (MatterKind.WITHDRAWALS, house.open_withdrawals, "Withdrawals to be decided or paid"),
+    )
+    for kind, how_many, words in waiting:
+        if how_many:
+            yield Matter(kind=kind, subject="", told=f"{words}: {how_many:,}.")
 
 
 def _of_lots(house: HouseView) -> Iterator[Matter]:

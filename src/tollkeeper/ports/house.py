@@ -51,6 +51,10 @@ class HouseFacts(msgspec.Struct, frozen=True, kw_only=True):
     lapsing_lots: int
     lapsing_accounts: int
     lapsing: Quota
+    # What waits for staff: disputed charges, resets for a second person, withdrawals to be decided or paid.
+    open_disputes: int
+    waiting_resets: int
+    open_withdrawals: int
     # The soonest first.
     announced_prices: Sequence[AnnouncedPrice]
     # How long the stores took to answer; None: Redis did not.

@@ -39,6 +39,9 @@ WAYS: Mapping[MatterKind, tuple[str, str]] = {
     MatterKind.PROVIDER: ("/staff/providers/{subject}", "Look"),
     MatterKind.HOLDS: ("/staff/jobs", "Jobs"),
     MatterKind.JOB: ("/staff/jobs", "Jobs"),
+    MatterKind.DISPUTES: ("/staff/disputes", "Disputes"),
+    MatterKind.RESETS: ("/staff/resets", "Resets"),
+    MatterKind.WITHDRAWALS: ("/staff/withdrawals", "Withdrawals"),
     MatterKind.LOTS: ("", ""),
     MatterKind.PRICE: ("/staff/prices", "Prices"),
 }
