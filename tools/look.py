@@ -1,21 +1,26 @@
 """Screenshots of the console's pages, by Debian's chromium: `python -m tools.look FOLDER [PATH …]`.
 
 Each page is taken in light, in dark, in Chinese, and as wide as a phone. What the browser complains about is printed.
-`RECEIPT` stands for the path of a receipt that has something to tell.
+`RECEIPT` stands for the path of a receipt that has something to tell, `CUSTOMER` for staff's page of the customer.
 """
 
 import contextlib
+import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pyotp
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tollkeeper.demo.past.calls import FIRST, SECOND
 from tools.console import EMAIL, Running, running
 
 STRANGERS = ("/sign-in", "/sign-up", "/forgot", "/sign-up/sent", "/no-such-page")
 RECEIPT = "RECEIPT"
+CUSTOMER = "CUSTOMER"
 WIDE, PHONE = (1360, 900), (390, 844)
 
 
@@ -88,8 +93,38 @@ def sign_in(page: Page, console: Running) -> None:
     page.wait_for_url(f"{console.base}/")
 
 
+def sign_in_as_staff(page: Page, console: Running) -> None:
+    """The customer becomes an operator, with a second factor: from now on they cannot sign in without one."""
+    _command(console, "login", "role", str(console.account_id), "operator")
+    page.goto(f"{console.base}/sign-in")
+    page.fill("#email", EMAIL)
+    page.fill("#password", console.told.password)
+    page.press("#password", "Enter")
+    page.wait_for_url(f"{console.base}/security/second-factor")
+    page.fill("#password", console.told.password)
+    page.press("#password", "Enter")
+    code = pyotp.TOTP(page.locator("main p code").first.inner_text().replace(" ", "")).now()
+    page.fill("#code", code)
+    page.press("#code", "Enter")
+    page.locator("ul.recovery").wait_for()
+
+
+def add_providers(console: Running) -> None:
+    """The accounts at which the customer's calls were made, as a list of staff shows them. Nobody calls there."""
+    for name in (FIRST, SECOND):
+        _command(console, "provider", "add", name, "https://api.openai.com/v1", "--all-models", entered="sk-none")
+
+
+def _command(console: Running, *words: str, entered: str = "") -> None:
+    command = [sys.executable, "-m", "tollkeeper", *words]
+    subprocess.run(
+        command, env=os.environ | console.settings, input=entered, text=True, check=True, stdout=subprocess.DEVNULL
+    )
+
+
 def address(console: Running, path: str) -> str:
-    return console.base + (f"/usage/{console.told.telling_call}" if path == RECEIPT else path)
+    known = {RECEIPT: f"/usage/{console.told.telling_call}", CUSTOMER: f"/staff/customers/{console.account_id}"}
+    return console.base + known.get(path, path)
 
 
 def _take(page: Page, console: Running, folder: Path, look: str, paths: Sequence[str]) -> None:
