@@ -120,8 +120,7 @@ def set_scene(server_url: str, redis_url: str, folder: Path) -> Iterator[Scene]:
         stack.callback(lambda: asyncio.run(_drop(server_url, _beside(template)["TOLLKEEPER_DATABASE_URL"])))
         yield Scene(
             settings=settings | {"TOLLKEEPER_PORT": str(node.port)},
-            empty=_beside(template)
-            | {name: str(free_port()) for name in ("TOLLKEEPER_PORT", "TOLLKEEPER_CONSOLE_PORT")},
+            empty=_beside(template),
             template_url=template["TOLLKEEPER_DATABASE_URL"],
             base=node.base,
             metrics=f"http://127.0.0.1:{metrics_port}",

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ from tools.documented.blocks import Block
 from tools.documented.scene import PROVIDER_KEY, Scene
 from tools.documented.staying import STAYING
 from tools.node import clean_environment
+from tools.services.process import free_port
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = (
@@ -77,6 +78,10 @@ def run_page(blocks: Sequence[Block], scene: Scene) -> Iterator[Outcome]:
                     yield Outcome(block, session.run(block))
         finally:
             session.end()
+
+
+def _own_ports() -> dict[str, str]:
+    return {name: str(free_port()) for name in ("TOLLKEEPER_PORT", "TOLLKEEPER_CONSOLE_PORT")}
 
 
 class _Session:
@@ -139,7 +144,8 @@ class _Session:
 
     def _environment(self, block: Block) -> dict[str, str]:
         kept = {name: value for name, value in clean_environment().items() if name in {"LANG", "LC_ALL", "TMPDIR"}}
-        settings: Mapping[str, str] = self._scene.empty if block.on_empty else self._scene.settings
+        # Ports are drawn when they are needed: others take what was free minutes ago.
+        settings = self._scene.empty | _own_ports() if block.on_empty else self._scene.settings
         own = {"PATH": str(self._bin), "HOME": str(self._room), "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         return kept | dict(settings) | own
 
