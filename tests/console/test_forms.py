@@ -21,3 +21,11 @@ async def test_json_without_the_sessions_token_is_not_taken(signed_in: Browser, 
     await signed_in.get("/chat")
     answer = await signed_in.send("POST", "/chat", body=b"{}", headers=AS_JSON | token)
     assert answer.status == 403
+
+
+async def test_forms_with_files_are_read_only_where_a_page_takes_them(signed_in: Browser) -> None:
+    """Reading them takes longer, and any page could be sent one."""
+    headers = {"content-type": "multipart/form-data; boundary=edge", "origin": ORIGIN}
+    body = b'--edge\r\ncontent-disposition: form-data; name="order"\r\n\r\nx\r\n--edge--\r\n'
+    assert (await signed_in.send("POST", "/chat", body=body, headers=headers)).status == 400
+    assert (await signed_in.send("POST", "/chat", body=body + b"x" * LARGE, headers=headers)).status == 413

@@ -125,3 +125,23 @@ def test_legal_texts_are_plain_markdown_with_everything_escaped(text: str, html:
     found = str(rendered(text))
     assert found.startswith(html)
     assert '"onclick' not in found
+
+
+@pytest.mark.parametrize("charset", ["punycode", "bogus"])
+async def test_what_a_part_says_of_its_charset_is_not_believed(
+    application: Starlette, people: People, charset: str
+) -> None:
+    """Some charsets of Python's take minutes to read, and others are none."""
+    visitor = await staff_browser(application, people, Role.OPERATOR)
+    token = (await visitor.get("/staff/brand")).hidden()["form_token"]
+    fields = {"form_token": token, "name": "Ada " + "a-" * 2_000}
+    parts = [
+        f'--edge\r\ncontent-disposition: form-data; name="{name}"\r\n'
+        f"content-type: text/plain; charset={charset}\r\n\r\n{value}\r\n"
+        for name, value in fields.items()
+    ]
+    headers = {"content-type": "multipart/form-data; boundary=edge", "origin": ORIGIN}
+    body = ("".join(parts) + "--edge--\r\n").encode()
+    answer = await visitor.send("POST", "/staff/brand", body=body, headers=headers)
+    assert answer.status == 422
+    assert "Ada a-a-" in answer.text

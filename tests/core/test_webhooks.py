@@ -1,5 +1,6 @@
 """Webhooks: signatures as Standard Webhooks has them, waits between attempts, addresses."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -77,9 +78,15 @@ def test_a_setting_allows_private_addresses_and_never_the_metadata_service() -> 
     assert address_problem("http://0.0.0.0/", private_allowed=True)
 
 
-def test_what_stands_after_the_question_mark_is_not_shown() -> None:
-    assert shown_url("https://hooks.example.com/x?token=secret") == "https://hooks.example.com/x?…"
-    assert shown_url("https://hooks.example.com/x") == "https://hooks.example.com/x"
+def test_path_and_query_may_be_secrets_and_are_not_shown() -> None:
+    shown = shown_url("https://hooks.example.com/services/T0/secret?token=secret")
+    assert re.fullmatch(r"https://hooks\.example\.com/…[0-9a-f]{8}", shown)
+    assert shown != shown_url("https://hooks.example.com/services/T0/another")
+    assert (
+        shown_url("https://hooks.example.com/")
+        == shown_url("https://hooks.example.com")
+        == "https://hooks.example.com/"
+    )
 
 
 def test_every_kind_of_event_has_words() -> None:

@@ -246,6 +246,19 @@ async def test_a_secret_that_cannot_be_opened_keeps_back_nobody_elses_events(
     assert "rotate" in (delivery.last_error or "")
 
 
+@pytest.mark.parametrize("address", ["https://xn--a.example/", "https://\\x.example/"])
+async def test_an_address_that_nobody_can_call_keeps_back_nobody_elses_events(
+    desk: SqlWebhookDesk, courier: Courier, address: str
+) -> None:
+    async with Receiver() as receiver:
+        odd, well = await a_webhook(desk, address), await a_webhook(desk, receiver.url)
+        for webhook in (odd, well):
+            await desk.test(webhook.id, actor="a test")
+        assert await courier.round() == 1
+    [delivery] = await desk.deliveries(odd.id, before_id=None, limit=10)
+    assert (delivery.attempts, delivery.last_error is not None) == (1, True)
+
+
 async def test_old_events_are_forgotten_with_their_deliveries(
     desk: SqlWebhookDesk, worker: Database, owner: asyncpg.Connection
 ) -> None:

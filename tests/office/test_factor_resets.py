@@ -29,13 +29,22 @@ async def account(owner_client: StaffClient, owner: asyncpg.Connection) -> int:
 
 
 @pytest.fixture
-async def anna(api: Starlette, office: Office) -> StaffClient:
-    return StaffClient(api, await a_key(office, "anna", Scope.SUPPORT))
+async def anna(api: Starlette, office: Office, owner_client: StaffClient, owner: asyncpg.Connection) -> StaffClient:
+    return await a_colleague("anna", api, office, owner_client, owner)
 
 
 @pytest.fixture
-async def bert(api: Starlette, office: Office) -> StaffClient:
-    return StaffClient(api, await a_key(office, "bert", Scope.SUPPORT))
+async def bert(api: Starlette, office: Office, owner_client: StaffClient, owner: asyncpg.Connection) -> StaffClient:
+    return await a_colleague("bert", api, office, owner_client, owner)
+
+
+async def a_colleague(
+    name: str, api: Starlette, office: Office, owner_client: StaffClient, owner: asyncpg.Connection
+) -> StaffClient:
+    """With an operator key that belongs to their login."""
+    account = await an_account(owner_client, name)
+    await a_login(owner, account, f"{name}@people.example", "support")
+    return StaffClient(api, await a_key(office, name, Scope.SUPPORT, account=account))
 
 
 async def has_factor(owner: asyncpg.Connection, account: int) -> bool:
@@ -101,6 +110,41 @@ async def test_one_person_with_two_names_is_one_person(
     for key in (made.key, further.key):
         answer = await StaffClient(api, key).post(f"/resets/{asked['id']}/confirm", **WHY)
         assert refused(answer) == (422, "refused")
+    assert await has_factor(owner, account)
+
+
+async def test_a_key_of_no_login_a_key_made_for_another_and_a_name_given_anew_are_no_second_person(
+    api: Starlette, office: Office, anna: StaffClient, bert: StaffClient, owner: asyncpg.Connection, account: int
+) -> None:
+    """Whoever may make keys could otherwise be everybody."""
+    boss = await owner.fetchval("select account_id from operator_key where name = 'anna'")
+    another = await owner.fetchval("select account_id from operator_key where name = 'bert'")
+    asked = await asked_by(anna, account)
+    path = f"/resets/{asked['id']}/confirm"
+    nobodys = StaffClient(api, await a_key(office, "script", Scope.SUPPORT))
+    assert refused(await nobodys.post(path, **WHY)) == (422, "refused")
+    wish = NewOperatorKeyWish(name="as-another", scopes=[Scope.SUPPORT], account=another)
+    lent = await create_operator_key(office, wish, Actor(f"account:{boss}", Role.OPERATOR))
+    assert refused(await StaffClient(api, lent.key).post(path, **WHY)) == (422, "refused")
+    await owner.execute("update operator_key set revoked_at = ledger_now() where name = 'anna'")
+    await owner.execute(
+        "insert into operator_key (name, digest, hint, scopes, account_id, created_by, expires_at)"
+        " select name, sha256('x'), hint, scopes, $1, 'cli:root', expires_at from operator_key where name = 'anna'",
+        another,
+    )
+    own = StaffClient(api, await a_key(office, "anna-too", Scope.SUPPORT, account=boss))
+    assert refused(await own.post(path, **WHY)) == (422, "refused")
+    assert await has_factor(owner, account)
+
+
+async def test_a_factor_that_is_newer_than_the_request_stays(
+    anna: StaffClient, bert: StaffClient, owner: asyncpg.Connection, account: int
+) -> None:
+    asked = await asked_by(anna, account)
+    await owner.execute(
+        "update login set totp_confirmed_at = ledger_now() + interval '1 s' where account_id = $1", account
+    )
+    assert refused(await bert.post(f"/resets/{asked['id']}/confirm", **WHY)) == (422, "refused")
     assert await has_factor(owner, account)
 
 

@@ -94,7 +94,6 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
         ("POST", "/accounts/{account}/keys", {"name": "mine"}),
         ("PATCH", "/keys/{key}", {"name": "mine"}),
         *(("POST", f"/keys/{{key}}/{verb}", {}) for verb in ("rotate", "pause", "resume", "revoke")),
-        ("POST", "/accounts/{account}/group", {"group": "standard", **reason}),
         ("POST", "/accounts/{account}/disable", reason),
         ("POST", "/accounts/{account}/enable", reason),
     ]
@@ -106,6 +105,10 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
     assert await owner.fetchval("select max(id) from audit") == before
     for method, path, body in tried:
         told(await support.send(method, path.format(account=customer, key=keys[customer]), body))
+    # Prices are money: support moves nobody to cheaper ones, and opens no account there.
+    moved = await support.post(f"/accounts/{customer}/group", group="standard", **reason)
+    assert refused(moved) == (403, "scope_missing")
+    assert refused(await support.post("/accounts", name="Eve", group="cheap")) == (403, "scope_missing")
     for account in (customer, colleague):
         path = f"/accounts/{account}/login/role"
         assert refused(await support.post(path, role="operator")) == (403, "scope_missing")

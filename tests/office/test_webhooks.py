@@ -14,7 +14,8 @@ async def test_a_webhook_is_made_changed_and_removed_on_record(
     made = told(await owner_client.post("/webhooks", url=URL, note="pager"))
     webhook, path = made["webhook"], f"/webhooks/{made['webhook']['id']}"
     assert made["secret"].startswith("whsec_")
-    assert (webhook["url"], webhook["is_on"]) == ("https://hooks.example.com/in?…", True)
+    assert webhook["url"].startswith("https://hooks.example.com/…")
+    assert webhook["is_on"]
     assert "provider.out" in webhook["kinds"]
     assert told(await owner_client.get("/webhooks"))["data"] == [webhook]
     changed = told(await owner_client.send("PATCH", path, {"kinds": ["books.not_clean"], "is_on": False}))

@@ -25,8 +25,10 @@ P95_MS_MOST = 150.0
 # Nothing of the crowd's has these: their pages are the ones that say so, and are measured with the journeys.
 NOT_OF_THE_CROWD = {"top_up_id", "passkey_id"}
 STREAMED = (".csv",)
+# Pages of a brand that the crowd's service does not have.
+LEGAL = ("/legal/imprint", "/legal/terms", "/legal/privacy")
 # Where it is not 200: an invitation leads on, and a link without its token is told to be over.
-STATUSES = {"/i/{gift_code}": 303, "/verify": 422, "/security/email/confirm": 422}
+STATUSES = {"/i/{gift_code}": 303, "/verify": 422, "/security/email/confirm": 422, **dict.fromkeys(LEGAL, 404)}
 
 
 class Crowd(msgspec.Struct, frozen=True):

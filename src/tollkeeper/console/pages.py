@@ -42,6 +42,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     once: bool = False
     # Of what is sent to it.
     body_bytes_most: int = FORM_BYTES_MOST
+    # Whether its form has files in it.
+    takes_files: bool = False
     # For pages whose own address has a secret in it.
     no_referrer: bool = False
     # What staff must have to see it.
@@ -64,8 +66,18 @@ def staff_get(path: str, make: Handler, scope: Scope) -> Page:
     return Page(method="GET", path=path, who=Who.STAFF, make=make, scope=scope)
 
 
-def staff_post(
-    path: str, make: Handler, scope: Scope, *, once: bool = False, bytes_most: int = FORM_BYTES_MOST
-) -> Page:
-    who = Who.STAFF
-    return Page(method="POST", path=path, who=who, make=make, scope=scope, once=once, body_bytes_most=bytes_most)
+def staff_post(path: str, make: Handler, scope: Scope, *, once: bool = False) -> Page:
+    return Page(method="POST", path=path, who=Who.STAFF, make=make, scope=scope, once=once)
+
+
+def staff_upload(path: str, make: Handler, scope: Scope, *, bytes_most: int) -> Page:
+    """A form with files in it."""
+    return Page(
+        method="POST",
+        path=path,
+        who=Who.STAFF,
+        make=make,
+        scope=scope,
+        body_bytes_most=bytes_most,
+        takes_files=True,
+    )

@@ -151,7 +151,7 @@ async def _make(page: Page, visit: Visit) -> Response:
 
 async def _take_form(page: Page, visit: Visit) -> Response | None:
     """Read what was sent; an answer where the session ended meanwhile. Raise NotOurForm, and what reading raises."""
-    visit.form = await read_form(visit.request, bytes_most=page.body_bytes_most)
+    visit.form = await read_form(visit.request, bytes_most=page.body_bytes_most, takes_files=page.takes_files)
     if not visit.house.seals.is_form_token(visit.bound_to, visit.form.exactly(TOKEN_FIELD)):
         raise NotOurForm
     if visit.found is None:

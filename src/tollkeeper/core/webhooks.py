@@ -25,6 +25,8 @@ FORMER_SECRET_LASTS: Final = timedelta(days=1)
 # A receiver that takes nothing for so long is no longer sent anything.
 PATIENCE: Final = timedelta(days=5)
 URL_CHARACTERS_MOST: Final = 2_000
+# Of an address as it is shown: what tells it from others at the same host.
+MARK_LETTERS: Final = 8
 # Each has connections of its own to the receiver, so none waits for another: there are few.
 WEBHOOKS_MOST: Final = 20
 ALLOW: Final = "TOLLKEEPER_PRIVATE_WEBHOOKS=true allows that"
@@ -117,6 +119,8 @@ def address_problem(url: str, *, private_allowed: bool) -> str | None:
     try:
         address = urlsplit(url)
         host, _ = address.hostname or "", address.port
+        # As whoever connects will have it: a name with an empty or an endless part is none.
+        host.encode("idna")
     except ValueError:
         return "it is not an address"
     return _badly_written(url, address, host) or _out_of_reach(address.scheme, host, private_allowed=private_allowed)
@@ -154,6 +158,9 @@ def checked_url(url: str, *, private_allowed: bool) -> str:
 
 
 def shown_url(url: str) -> str:
-    """As lists show it: what stands after the question mark may be a secret of the receiver."""
-    address, question_mark, _ = url.partition("?")
-    return f"{address}?…" if question_mark else address
+    """As lists and records show it: path and query of many receivers are their secret. The mark tells two of them
+    apart."""
+    address = urlsplit(url)
+    rest = f"{address.path}?{address.query}"
+    mark = hashlib.sha256(rest.encode()).hexdigest()[:MARK_LETTERS]
+    return f"{address.scheme}://{address.netloc}/" + ("" if rest in ("?", "/?") else f"…{mark}")

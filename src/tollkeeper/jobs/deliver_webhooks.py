@@ -13,9 +13,11 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from tollkeeper.core.webhooks import GONE, body_of, headers_of, wait_after
 from tollkeeper.ports.webhooks import ClaimedDelivery, Deliveries, DeliveryOutcome, NotPosted, Poster
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import run_and_log, tried
 
 LOOK_EVERY_SECONDS = 0.5
 TAKEN = range(200, 300)
@@ -58,7 +60,8 @@ class Courier:
 
     async def _deliver(self, claimed: ClaimedDelivery) -> bool:
         """Whether it was taken, and that is on record."""
-        outcome = await self._try(claimed)
+        _, found = await tried(_name(claimed), lambda: self._try(claimed))
+        outcome = found if isinstance(found, DeliveryOutcome) else self._failed(claimed, str(found))
         if outcome.error is not None:
             log.warning("%s was not taken: %s", _name(claimed), outcome.error)
 
@@ -68,23 +71,25 @@ class Courier:
 
         return await run_and_log(f"noting {_name(claimed)}", note) and outcome.error is None
 
+    def _failed(self, claimed: ClaimedDelivery, error: str) -> DeliveryOutcome:
+        return DeliveryOutcome(status=None, error=error, wait=wait_after(claimed.attempt, self._chance()))
+
     async def _try(self, claimed: ClaimedDelivery) -> DeliveryOutcome:
         event_id = f"evt_{claimed.event_id}"
         body = body_of(claimed.kind, claimed.at, claimed.data)
         headers = headers_of(claimed.secrets, event_id, claimed.now, body)
-        wait = wait_after(claimed.attempt, self._chance())
         if not claimed.secrets:
-            return DeliveryOutcome(status=None, error="its secret cannot be opened: rotate it", wait=wait)
+            return self._failed(claimed, "its secret cannot be opened: rotate it")
         try:
             status = await self._poster.post(claimed.url, headers, body)
         except NotPosted as problem:
-            return DeliveryOutcome(status=None, error=str(problem), wait=wait)
+            return self._failed(claimed, str(problem))
         if status in TAKEN:
             return DeliveryOutcome(status=status, error=None, wait=None)
         if status == GONE:
             return DeliveryOutcome(status=status, error="it answered 410 (gone)", wait=None, is_gone=True)
         told = f"it answered {status}" + (": redirects are not followed" if status in REDIRECTED else "")
-        return DeliveryOutcome(status=status, error=told, wait=wait)
+        return msgspec.structs.replace(self._failed(claimed, told), status=status)
 
 
 def _by_webhook(claimed: Sequence[ClaimedDelivery]) -> dict[int, list[ClaimedDelivery]]:

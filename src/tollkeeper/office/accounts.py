@@ -10,8 +10,9 @@ import msgspec
 from tollkeeper.accounts.people.search import read_search
 from tollkeeper.accounts.people.staff import disable_account as disable
 from tollkeeper.accounts.people.staff import enable_account as enable
-from tollkeeper.accounts.people.staff import require_over_customer
+from tollkeeper.accounts.people.staff import require_over_customer, require_role
 from tollkeeper.accounts.reasons import checked_reason
+from tollkeeper.core.catalog.price_book import DEFAULT_GROUP
 from tollkeeper.core.money.amounts import quota_from_usd, usd_typed
 from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.core.people.operator_keys import Scope
@@ -38,7 +39,7 @@ AccountsGroup = Annotated[str, msgspec.Meta(max_length=64, description="Whose pr
 
 class NewAccountWish(msgspec.Struct, frozen=True, kw_only=True):
     name: Name
-    group: AccountsGroup = "standard"
+    group: AccountsGroup = DEFAULT_GROUP
 
 
 class MadeAccount(msgspec.Struct, frozen=True):
@@ -159,13 +160,15 @@ async def show_timeline(office: Office, wish: TimelineWish, by: Actor) -> Listed
 
 @act("POST", "/accounts", Scope.SUPPORT)
 async def create_account(office: Office, wish: NewAccountWish, by: Actor) -> MadeAccount:
-    """Open an account."""
+    """Open an account. In another group than the usual one: as moving it there, for operators."""
+    if wish.group != DEFAULT_GROUP:
+        require_role(by, Role.OPERATOR)
     return MadeAccount(await office.accounts.create(wish.name, wish.group, actor=by.name))
 
 
-@act("POST", "/accounts/{account}/group", Scope.SUPPORT)
+@act("POST", "/accounts/{account}/group", Scope.MONEY)
 async def set_group(office: Office, wish: SetGroupWish, by: Actor) -> Changed:
-    """Put an account into another group, whose prices and limits it has from then on, on every node."""
+    """Put an account into another group, whose prices (so it is money) and limits it has from then on."""
     reason = checked_reason(wish.reason)
     await require_over_customer(office.front_desk, wish.account, by=by)
     return Changed(await office.groups.move(wish.account, wish.group, actor=by.name, reason=reason))

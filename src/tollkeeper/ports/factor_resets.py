@@ -30,6 +30,7 @@ class ResetVerdict(StrEnum):
     EXPIRED = "expired"
     SAME_PERSON = "same_person"
     OWN = "own"
+    NEWER = "newer"
     UNKNOWN = "unknown"
 
 

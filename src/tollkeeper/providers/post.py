@@ -43,6 +43,8 @@ class HttpPoster:
                 await answer.close()
         except TimeoutError:
             raise NotPosted(WORDS[Failure.SILENT]) from None
+        except ValueError:
+            raise NotPosted("it is no address that can be called") from None
         except UpstreamFailed as problem_there:
             raise NotPosted(WORDS[problem_there.failure]) from None
         return answer.status

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tollkeeper.console.pages import staff_get, staff_post
+from tollkeeper.console.pages import staff_get, staff_upload
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
@@ -36,5 +36,5 @@ async def change(visit: Visit) -> Response:
 
 PAGES = (
     staff_get(PLACE, show, Scope.READ),
-    staff_post(PLACE, change, Scope.EVERYTHING, bytes_most=FORM_BYTES),
+    staff_upload(PLACE, change, Scope.EVERYTHING, bytes_most=FORM_BYTES),
 )

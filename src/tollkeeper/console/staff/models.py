@@ -36,7 +36,7 @@ from tollkeeper.ports import NotOnFile
 
 LIST, NEW, ONE = "/staff/models", "/staff/models/new", "/staff/models/one"
 # `1792x1024 hd = 0.08`
-_SIZE = re.compile(r"(.+?)\s*[=:]\s*\$?\s*(\S+)")
+_SIZE = re.compile(r"([^=:]+)[=:]\s*\$?\s*(\S+)")
 
 
 async def show(visit: Visit) -> Response:
@@ -158,7 +158,7 @@ def _sizes(text: str) -> Iterator[dict[str, str]]:
         found = _SIZE.fullmatch(line)
         if found is None:
             raise ValueError(f"'{line}' is not the price of a size: write 1792x1024 hd = 0.08. Nothing was done.")
-        yield {"variant": found[1], "usd": found[2]}
+        yield {"variant": found[1].strip(), "usd": found[2]}
 
 
 PAGES = (

@@ -1,6 +1,6 @@
 -- What becomes of a reset that was asked for: done or refused. Where that was noted it is the verdict; whoever noted
 -- `done` drops the factor in the same transaction. Others: decided_before, expired, same_person (who asked), own (of whoever
--- confirms), unknown. Whoever asked may refuse it, too: they take it back.
+-- confirms), newer (the owner set another one up since), unknown. Whoever asked may refuse it, too: they take it back.
 create or replace function decide_reset(
     p_reset bigint, p_outcome text, p_reason text, p_actor text, out verdict text)
 language plpgsql security definer set search_path = tollkeeper, pg_temp
@@ -13,8 +13,11 @@ begin
                     when asked.outcome is not null then 'decided_before'
                     when asked.expires_at <= ledger_now() then 'expired'
                     when p_outcome = 'refused' then 'refused'
-                    when person_behind(p_actor) = person_behind(asked.asked_by) then 'same_person'
-                    when person_behind(p_actor) = 'account:' || asked.account_id then 'own'
+                    when may_be_same_person(p_actor, ledger_now(), asked.asked_by, asked.asked_at) then 'same_person'
+                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
+                    when asked.asked_at < case asked.what
+                        when 'passkeys' then (select max(created_at) from passkey where account_id = asked.account_id)
+                        else (select totp_confirmed_at from login where account_id = asked.account_id) end then 'newer'
                     else p_outcome end;
     if verdict <> p_outcome then
         return;

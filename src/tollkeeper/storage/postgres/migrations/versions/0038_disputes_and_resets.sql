@@ -53,23 +53,43 @@ alter table outbox add constraint outbox_figures_by_kind check ((figures is not 
     'price_change', 'price_withdrawn', 'lot_expiring', 'low_balance', 'day_spend', 'new_sign_in',
     'dispute_credited', 'dispute_declined')));
 
--- The person behind a name of the audit trail: of an operator key, the login that it belongs to; of one that belongs to
--- none, whoever made it. A key that was made on the database's own host stands for itself, and so does any other name.
-create or replace function person_behind(p_actor text) returns text
+-- The people behind a name of the audit trail at a time: first whom it belongs to, then whoever made its operator key, and
+-- the keys by which that was made. A key that belongs to no login is nobody's: the first is null.
+create or replace function people_behind(p_actor text, p_at timestamptz) returns text[]
 language plpgsql stable
 as $$
 declare
-    person text := p_actor;
-    maker text;
+    people text[] := '{}';
+    who text := p_actor;
+    found_key operator_key;
 begin
     -- A key is made by an older one, so there is an end; and none is needed that is farther away.
     for step in 1..20 loop
-        select coalesce('account:' || k.account_id, k.created_by) into maker
-        from operator_key k where 'operator:' || k.name = person order by k.id desc limit 1;
-        exit when maker is null or maker !~ '^(account|operator):' or maker = person;
-        person := maker;
+        exit when who !~ '^operator:';
+        select * into found_key from operator_key k
+        where 'operator:' || k.name = who and k.created_at <= p_at order by k.id desc limit 1;
+        exit when not found;
+        people := array_append(people, 'account:' || found_key.account_id);
+        who := found_key.created_by;
     end loop;
-    return person;
+    return case when who ~ '^operator:' then people else array_append(people, who) end;
+end $$;
+
+-- Whether two acts may be one person's: of the same login, by a key that the other one made, or by a key that belongs to no
+-- login, so that nobody knows whose it is. Commands on the database's own host (`cli:`) are not told apart.
+create or replace function may_be_same_person(
+    p_one text, p_one_at timestamptz, p_other text, p_other_at timestamptz) returns boolean
+language plpgsql stable
+as $$
+declare
+    one text[] := people_behind(p_one, p_one_at);
+    other text[] := people_behind(p_other, p_other_at);
+begin
+    if p_one like 'cli:%' or p_other like 'cli:%' then
+        return false;
+    end if;
+    return one[1] is null or other[1] is null
+        or coalesce(one[1] = any(other), false) or coalesce(other[1] = any(one), false);
 end $$;
 
 -- A step of open_dispute and decide_dispute, which have locked the account's books and the dispute. The call's own id is
@@ -143,7 +163,7 @@ begin
     select * into asked from dispute where request_id = p_request for update;
     verdict := case when asked.request_id is null then 'unknown'
                     when asked.state <> 'open' then asked.state || '_before'
-                    when person_behind(p_actor) = 'account:' || asked.account_id then 'own'
+                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
                     when p_state = 'credited' and p_amount not between 1 and asked.charged then 'too_much'
                     else p_state end;
     if verdict = 'credited' then
@@ -196,7 +216,7 @@ end $$;
 
 -- What becomes of a reset that was asked for: done or refused. Where that was noted it is the verdict; whoever noted
 -- `done` drops the factor in the same transaction. Others: decided_before, expired, same_person (who asked), own (of whoever
--- confirms), unknown. Whoever asked may refuse it, too: they take it back.
+-- confirms), newer (the owner set another one up since), unknown. Whoever asked may refuse it, too: they take it back.
 create or replace function decide_reset(
     p_reset bigint, p_outcome text, p_reason text, p_actor text, out verdict text)
 language plpgsql security definer set search_path = tollkeeper, pg_temp
@@ -209,8 +229,11 @@ begin
                     when asked.outcome is not null then 'decided_before'
                     when asked.expires_at <= ledger_now() then 'expired'
                     when p_outcome = 'refused' then 'refused'
-                    when person_behind(p_actor) = person_behind(asked.asked_by) then 'same_person'
-                    when person_behind(p_actor) = 'account:' || asked.account_id then 'own'
+                    when may_be_same_person(p_actor, ledger_now(), asked.asked_by, asked.asked_at) then 'same_person'
+                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
+                    when asked.asked_at < case asked.what
+                        when 'passkeys' then (select max(created_at) from passkey where account_id = asked.account_id)
+                        else (select totp_confirmed_at from login where account_id = asked.account_id) end then 'newer'
                     else p_outcome end;
     if verdict <> p_outcome then
         return;
