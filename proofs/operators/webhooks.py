@@ -23,6 +23,7 @@ ARRIVES_WITHIN_SECONDS = 90.0
 DELAY_MOST_SECONDS = 5.0
 TESTS = 5
 
+COUNTED = "select from api_key join key_books on key_id = id where account_id = $1 and day_total > 0"
 NEAR_BUDGET = """
 update api_key set daily_budget = ceil(day_total / 0.9) from key_books
 where key_id = id and account_id = $1 returning id
@@ -146,6 +147,8 @@ def _near_budget(place: Place, _: Person) -> None:
 
     key = place.operate(make)
     called(place, key.text)
+    # A call is counted when it is settled, which is after its answer.
+    came_true(lambda: bool(place.rows(COUNTED, caller.account_id)), within_seconds=ARRIVES_WITHIN_SECONDS)
     place.rows(NEAR_BUDGET, caller.account_id)
 
 
