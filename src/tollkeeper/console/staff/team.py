@@ -16,7 +16,7 @@ PLACE = "/staff/team"
 
 
 async def show_all(visit: Visit) -> Response:
-    """Those who have a role; with an e-mail, whoever has it, to be given one."""
+    """Everybody who has a role; with an e-mail, whoever has it, to be given one."""
     page = await acted(visit, list_logins, staff_only=True)
     return visit.page(
         "team.html",
