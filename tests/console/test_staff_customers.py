@@ -1,5 +1,7 @@
 """Staff's pages of customers: found, looked at as a whole, and helped, each act on record with who and why."""
 
+import re
+from html import unescape
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -8,12 +10,23 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.console.browser import Answer, Browser
+from tests.console.calls import in_words
 from tests.console.test_staff_pages import staff_browser
 from tests.customers import Customer, Customers
 from tests.people import People, Person
 from tollkeeper.console.staff.customers.told import HAPPENED, happened
 from tollkeeper.core.people.logins import Role
 from tollkeeper.office.accounts import TimelineRow
+
+MORE_KEYS = """
+insert into api_key (account_id, pepper_version, digest, hint, name)
+select account_id, pepper_version, sha256((id || '-' || n)::bytea), hint, 'key-' || n
+from api_key, generate_series(1, 29) n where id = $1
+"""
+BAN = """
+insert into ban (ip, until, why, counted, account_id)
+values ('192.0.2.44', ledger_now() + interval '1 h', 'peak', '{}', $1)
+"""
 
 
 @pytest.fixture
@@ -49,8 +62,10 @@ async def test_whoever_is_meant_is_found_at_once(
         person.account_id,
         key_holder.key_id,
     )
-    for text in (str(person.account_id), f"#{person.account_id}", person.email, person.email.upper(), hint, call):
+    for text in (str(person.account_id), f"#{person.account_id}", person.email, person.email.upper(), hint):
         assert (await operator.get(f"/staff/find?q={quote(str(text))}")).goes_to == here, text
+    assert (await operator.get(f"/staff/find?q={call}")).goes_to == f"/staff/calls/{call}"
+    assert here in (await operator.follow()).text
     assert (await operator.get(f"/staff/find?q={person.email[:6]}")).goes_to == here
     assert (await operator.get(f"/staff/find?q={key_holder.key}")).goes_to == here
     strange = "sk-" + key_holder.key[3:][::-1]
@@ -127,6 +142,11 @@ async def test_an_account_is_moved_restricted_freed_disabled_and_enabled(
     assert "Restricted until" in shown.text
     assert "/lift-restriction" in shown.text
     assert '/restrict"' not in shown.text
+    assert f"/staff/restrictions/{person.account_id}" in shown.text
+    for page in (f"/staff/restrictions/{person.account_id}", "/staff/restrictions"):
+        told = in_words((await operator.get(page)).text)
+        assert ": floods us" in told
+        assert "0 s of 0 s" not in told
     again = await do(operator, f"{here}/restrict", hours="3", reason="floods us")
     assert (again.status, "restricted already" in again.text) == (422, True)
     assert (await do(operator, f"{here}/lift-restriction", reason="they stopped")).status == 303
@@ -188,3 +208,48 @@ def test_what_has_no_words_of_its_own_is_told_by_its_name() -> None:
     told = happened(row)
     assert (told.words, told.subject, told.href) == ("key: never heard", "key 7", "")
     assert told.details == [("ok", "yes"), ("until", "2026-11-17 19:00:00"), ("names", "a, b"), ("of", "x 1")]
+
+
+@pytest.mark.parametrize(
+    ("what", "detail", "words", "href"),
+    [
+        ("dispute.open", {"call": "0199", "charged": 7}, "Disputed a charge", "/staff/disputes/0199"),
+        ("dispute.credit", {"call": "0199"}, "Disputed charge credited", "/staff/disputes/0199"),
+        ("dispute.decline", {"call": "0199"}, "Dispute declined", "/staff/disputes/0199"),
+        ("login.reset_ask", {"reset": 3}, "Dropping a second factor was asked for", "/staff/resets/3"),
+        ("login.reset_confirm", {"reset": 3}, "Second factor dropped by two of staff", "/staff/resets/3"),
+        ("login.reset_refuse", {"reset": 3}, "Dropping a second factor was refused", "/staff/resets/3"),
+        ("code.redeem", {"top_up": 5}, "Redeemed a code", "/staff/top-ups/5"),
+    ],
+)
+def test_acts_that_have_a_page_of_their_own_lead_there(
+    what: str, detail: dict[str, object], words: str, href: str
+) -> None:
+    row = TimelineRow(at=None, what=what, by="worker", subject="account:7", amount=None, detail=detail)  # type: ignore[arg-type]
+    told = happened(row)
+    assert (told.words, told.href) == (words, href)
+
+
+async def test_more_keys_and_lots_than_fit_are_a_page_away(
+    operator: Browser, person: Person, townsfolk: Customers, key_holder: Customer, town_owner: asyncpg.Connection
+) -> None:
+    here = f"/staff/customers/{person.account_id}"
+    await townsfolk.credit(person.account_id, "10")
+    await townsfolk.credit(person.account_id, "11")
+    await town_owner.execute(MORE_KEYS, key_holder.key_id)
+    await town_owner.execute(BAN, person.account_id)
+    page = await operator.get(here)
+    assert f'href="{here}/keys"' in page.text
+    assert f"/staff/disputes?account={person.account_id}" in page.text
+    assert "/staff/bans?ip=192.0.2.44" in page.text
+    keys = await operator.get(f"{here}/keys?limit=20")
+    assert (keys.status, keys.text.count("<tr>"), 'rel="next"' in keys.text) == (200, 21, True)
+    [following] = re.findall(r'rel="next" href="([^"]*)', keys.text)
+    rest = await operator.get(unescape(following))
+    assert (rest.text.count("<tr>"), 'rel="next"' in rest.text) == (11, False)
+    assert ("key-29" in keys.text, "key-29" in rest.text) == (True, False)
+    lots = await operator.get(f"{here}/lots?limit=1")
+    assert (lots.text.count("<tr>"), 'rel="next"' in lots.text) == (2, True)
+    for name in ("keys", "lots"):
+        assert (await operator.get(f"/staff/customers/999999999/{name}")).status == 404
+        assert (await operator.get(f"{here}/{name}?after=what")).status == 422

@@ -185,3 +185,20 @@ async def test_support_sees_accounts_and_can_do_nothing_with_them(
     page = await support.get(f"/staff/providers/{name}")
     assert page.status == 200
     assert (await support.post(f"/staff/providers/{name}/pause")).status == 403
+
+
+async def test_support_looks_and_is_shown_no_button_that_would_be_refused(
+    application: Starlette, people: People, operator: Browser, provider: Simulator, model: str
+) -> None:
+    name, _ = await added(operator, provider, model)
+    support = await staff_browser(application, people, Role.SUPPORT)
+    here = f"/staff/providers/{name}"
+    for page in ("/staff", "/staff/providers", f"/staff/providers?find={uuid4().hex}", here):
+        answer = await support.get(page)
+        assert answer.status == 200
+        assert "/staff/providers/add" not in answer.text
+        for act in ("change", "resume", "pause", "drain", "test", "rotate-key", "remove"):
+            assert f'{here}/{act}"' not in answer.text, (page, act)
+    for act in ("change", "pause", "test", "rotate-key"):
+        assert f'{here}/{act}"' in (await operator.get(here)).text
+    assert "/staff/providers/add" in (await operator.get("/staff")).text

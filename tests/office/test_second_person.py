@@ -13,6 +13,7 @@ from tollkeeper.accounts.partner import WithdrawalRefused
 from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.desks import Office
+from tollkeeper.office.operator_keys import NewOperatorKeyWish, create_operator_key
 from tollkeeper.office.partner import DecideWish, approve_cash, pay_cash
 
 __all__ = ["earned", "till"]
@@ -20,11 +21,14 @@ __all__ = ["earned", "till"]
 
 @pytest.fixture
 async def anna(owner_client: StaffClient, owner: asyncpg.Connection, office: Office) -> int:
-    """An operator with a login and two keys."""
+    """An operator with a login, two keys, and one that she made for a program."""
     account = await an_account(owner_client, "Anna")
     await a_login(owner, account, "anna@people.example", "operator")
     for name in ("anna", "annas-laptop"):
         await a_key(office, name, Scope.MONEY, account=account)
+    # Of nobody, as a program has them: whoever made it could act by it.
+    wish = NewOperatorKeyWish(name="annas-program", scopes=[Scope.MONEY])
+    await create_operator_key(office, wish, Actor(f"account:{account}", Role.OPERATOR))
     await a_key(office, "boris", Scope.MONEY)
     return account
 
@@ -34,6 +38,7 @@ def names(anna: int) -> Mapping[str, str]:
         "login": f"account:{anna}",
         "key": "operator:anna",
         "other key": "operator:annas-laptop",
+        "made key": "operator:annas-program",
         "boris": "operator:boris",
         "another login": f"account:{anna + 1_000}",
         "secrets": "cli:root",
@@ -48,6 +53,10 @@ def names(anna: int) -> Mapping[str, str]:
         ("key", "login", False),
         ("key", "other key", False),
         ("key", "key", False),
+        ("login", "made key", False),
+        ("made key", "login", False),
+        ("key", "made key", False),
+        ("made key", "boris", True),
         ("key", "boris", True),
         ("boris", "boris", False),
         ("login", "another login", True),

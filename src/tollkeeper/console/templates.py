@@ -16,7 +16,7 @@ from tollkeeper.console.key_names import key_name
 from tollkeeper.console.notes import NOTES
 from tollkeeper.console.places import PLACES, TAB_BAR
 from tollkeeper.console.staff.notes import STAFF_NOTES
-from tollkeeper.console.staff.places import HEADINGS, STAFF_PLACES
+from tollkeeper.console.staff.places import HEADINGS, places_of
 from tollkeeper.console.words import LANGUAGES, TAGS, translations
 
 ALL_NOTES: Mapping[str, str] = {**STAFF_NOTES, **NOTES}
@@ -65,7 +65,7 @@ def _environment(site: Site, language: str) -> Environment:
         asset=address_of,
         icon=icon,
         charts=charts,
-        staff_places=STAFF_PLACES,
+        staff_places_of=places_of,
         staff_headings=HEADINGS,
     )
     environment.filters.update(

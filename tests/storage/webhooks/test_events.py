@@ -50,7 +50,17 @@ async def test_a_restriction_and_a_ban_are_told_once(
         await worker.row("select ban_ip('192.0.2.1', 60, 'peak', '{}', $1, '')", account)
     (first, restricted), (second, banned) = await events(owner)
     assert (first, restricted["account"], restricted["peak_seconds"]) == ("account.restricted", account, 600)
+    assert (restricted["began_by"], restricted["reason"]) == (None, None)
     assert (second, banned["account"], banned["ip"], banned["why"]) == ("client.banned", account, "192.0.2.1", "peak")
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_restriction_by_staff_is_told_with_who_and_why(owner: asyncpg.Connection, customers: Customers) -> None:
+    account = (await customers.a_customer()).account_id
+    await owner.execute("select restrict_by_staff($1, 60, 'floods us', 'operator:ada')", account)
+    [(kind, told)] = await events(owner)
+    assert (kind, told["account"]) == ("account.restricted", account)
+    assert (told["began_by"], told["reason"]) == ("operator:ada", "floods us")
 
 
 @pytest.mark.usefixtures("desk")

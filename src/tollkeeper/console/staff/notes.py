@@ -41,6 +41,8 @@ STAFF_NOTES: Mapping[str, str] = {
     "provider-active": "The account is active, and gets calls again.",
     "provider-removed": "The account is removed, and its key with it. Revoke the key at the provider, too.",
     "brand-changed": "Saved. Every page shows it within a second.",
+    "operator-key-revoked": "The operator key is revoked, and refused from now on.",
+    "role-changed": "The role is changed, and their sessions are over: they sign in anew.",
     "webhook-tested": "A test event is on its way. Load this page again in a moment to see what came of it.",
     "webhook-again": "It is delivered once more, under the same id. Load this page again in a moment.",
     "webhook-removed": "The webhook is removed. Nothing is sent there any more.",

@@ -15,6 +15,7 @@ from tollkeeper.accounts.providers.health import HealthTag
 from tollkeeper.console import charts
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.hour_charts import Hour, every_hour, hour_charts
+from tollkeeper.console.staff.list_links import has_scope
 from tollkeeper.console.staff.providers import COLOURS
 from tollkeeper.console.staff.sums import percent, sums_of
 from tollkeeper.console.visit import Visit
@@ -80,6 +81,7 @@ async def show(visit: Visit) -> Response:
         nodes=(await list_nodes(office, NoWish(), by)).data,
         jobs=jobs,
         jobs_late=sum(is_late(job, now) for job in jobs),
+        may_add=has_scope(visit, Scope.CATALOG),
     )
 
 

@@ -1,8 +1,10 @@
 """The places of the side bar of staff. On a phone the first four stand below, and the others behind `More`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tollkeeper.console.places import Place
+from tollkeeper.core.people.logins import Role
+from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
 
 STAFF_PLACES = (
     Place("/staff", "chart-bar", "Overview"),
@@ -25,6 +27,8 @@ STAFF_PLACES = (
     Place("/staff/jobs", "clock-play", "Jobs"),
     Place("/staff/nodes", "heart-rate-monitor", "Nodes"),
     Place("/staff/settings", "adjustments", "Settings"),
+    Place("/staff/team", "user", "Team"),
+    Place("/staff/operator-keys", "key", "Operator keys"),
     Place("/staff/audit", "history", "Audit"),
 )
 # What stands above a place, where a group of them begins.
@@ -35,3 +39,12 @@ HEADINGS: Mapping[str, str] = {
     "/staff/announcements": "Service",
     "/staff/figures": "House",
 }
+# Those whose pages are for operators alone.
+FOR_OPERATORS = frozenset({"/staff/team", "/staff/operator-keys"})
+
+
+def places_of(role: Role) -> Sequence[Place]:
+    """What would be refused is not shown."""
+    if may(ROLE_SCOPES[role], Scope.EVERYTHING):
+        return STAFF_PLACES
+    return [place for place in STAFF_PLACES if place.path not in FOR_OPERATORS]

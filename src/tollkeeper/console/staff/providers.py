@@ -11,6 +11,7 @@ from tollkeeper.accounts.providers.live import LiveBreaker
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.hour_charts import every_hour, hour_charts
+from tollkeeper.console.staff.list_links import has_scope
 from tollkeeper.console.staff.sums import Sums, percent, sums_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
@@ -66,6 +67,7 @@ async def show_all(visit: Visit) -> Response:
         tags=list(HealthTag),
         colours=COLOURS,
         percent=percent,
+        may_change=has_scope(visit, Scope.CATALOG),
     )
 
 
@@ -92,6 +94,7 @@ async def account_page(visit: Visit, name: str, *, trial: ProviderTrial | None =
         pictures=hour_charts(every_hour(hours, failures, visit.desks.now(), HOURS), figures_page),
         trial=trial,
         just_done=just_done,
+        may_change=has_scope(visit, Scope.CATALOG),
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from urllib.parse import urlencode
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -11,6 +12,7 @@ from tollkeeper.console.visit import Visit
 from tollkeeper.core.keys import has_key_form, hint
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.accounts import AccountRow, AccountsWish, list_accounts, show_account
+from tollkeeper.office.calls import CallWish, show_call
 from tollkeeper.office.lists import Listed
 from tollkeeper.office.wishes import ROW_MOST, AccountWish
 from tollkeeper.ports import NotOnFile
@@ -27,6 +29,9 @@ async def find(visit: Visit) -> Response:
     text = visit.query.get("q", "").strip()[:SEARCH_CHARACTERS_MOST]
     # A key that was pasted whole goes no further.
     text = hint(text) if has_key_form(text) else text
+    call = await _call(visit, text)
+    if call is not None:
+        return visit.go(f"/staff/calls/{call}")
     account = await _meant(visit, text) if text else None
     if account is not None:
         return visit.go(f"/staff/customers/{account}")
@@ -38,6 +43,15 @@ async def show(visit: Visit) -> Response:
     search = visit.query.get("search", "").strip()[:SEARCH_CHARACTERS_MOST]
     older = f"/staff/customers?{urlencode({'search': search, 'after': page.next})}" if page.next else ""
     return visit.page("customers.html", rows=page.data, search=search, older=older)
+
+
+async def _call(visit: Visit, text: str) -> UUID | None:
+    """The call that is meant, where the text is the id of one."""
+    try:
+        found = await show_call(visit.desks.office, CallWish(request_id=UUID(text)), visit.by)
+    except (ValueError, NotOnFile):
+        return None
+    return found.request_id
 
 
 async def _meant(visit: Visit, text: str) -> int | None:

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
-import msgspec
-from markupsafe import Markup
 from starlette.responses import Response
 
-from tollkeeper.console import charts, figures
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.customers.acts import ACCOUNT_DEEDS
+from tollkeeper.console.staff.customers.bars import bar_of
 from tollkeeper.console.staff.customers.told import happened
 from tollkeeper.console.staff.deeds import StaffDeed
 from tollkeeper.console.visit import Visit
@@ -17,18 +15,13 @@ from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
 from tollkeeper.office.accounts import AccountView, TimelineRow, TimelineWish, show_account, show_timeline
 from tollkeeper.office.customer_keys import KeysWish, list_keys
 from tollkeeper.office.lists import BadCursor, Listed
-from tollkeeper.office.lots import LotsWish, LotView, list_lots
+from tollkeeper.office.lots import LotsWish, list_lots
 from tollkeeper.office.partner import show_partner
 from tollkeeper.office.wishes import AccountWish
 from tollkeeper.ports.customers.roster import CustomerState
 
 AT_ONCE = 25
 OF_ACCOUNT = "/staff/customers/{account:int}/"
-
-
-class LotBar(msgspec.Struct, frozen=True):
-    lot: LotView
-    meter: Markup
 
 
 async def show(visit: Visit) -> Response:
@@ -42,7 +35,7 @@ async def show(visit: Visit) -> Response:
         "customer.html",
         account=account,
         keys=keys,
-        lots=Listed([_bar(lot) for lot in lots.data], lots.next),
+        lots=Listed([bar_of(lot) for lot in lots.data], lots.next),
         partner=await show_partner(office, AccountWish(account=number), visit.by),
         events=[happened(row) for row in timeline.data],
         older=f"/staff/customers/{number}?{older}#timeline" if older else "",
@@ -81,12 +74,6 @@ def _deeds(visit: Visit, account: AccountView) -> Sequence[tuple[str, StaffDeed]
 def _may(visit: Visit) -> dict[str, bool]:
     rights = ROLE_SCOPES[visit.by.role]
     return {scope.value: may(rights, scope) for scope in (Scope.SUPPORT, Scope.MONEY)}
-
-
-def _bar(lot: LotView) -> LotBar:
-    left, whole = lot.remaining.micro_quota, lot.granted.micro_quota
-    share = f"{figures.usd(left)} of {figures.usd(whole)}"
-    return LotBar(lot, charts.meter(left, whole, told=share, warn=lot.is_expired))
 
 
 PAGES = (staff_get("/staff/customers/{account:int}", show, Scope.READ),)

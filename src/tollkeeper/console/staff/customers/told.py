@@ -1,8 +1,9 @@
 """What happened to a customer, in words: the timeline's rows, and what they are about."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -24,6 +25,9 @@ HAPPENED: Mapping[str, str] = {
     "account.read_as": "Their console was read by staff",
     "account.read_as_end": "Reading their console ended",
     "code.redeem": "Redeemed a code",
+    "dispute.open": "Disputed a charge",
+    "dispute.credit": "Disputed charge credited",
+    "dispute.decline": "Dispute declined",
     "faucet.grant": "Free key from the faucet",
     "ip.ban": "A client was banned for their calls",
     "key.create": "Key made",
@@ -39,6 +43,9 @@ HAPPENED: Mapping[str, str] = {
     "login.revoke_session": "A session ended",
     "login.revoke_sessions": "Sessions ended",
     "login.send_reset": "Link for a new password sent",
+    "login.reset_ask": "Dropping a second factor was asked for",
+    "login.reset_confirm": "Second factor dropped by two of staff",
+    "login.reset_refuse": "Dropping a second factor was refused",
     "login.unlock": "Unlocked",
     "login.ask_email_change": "Asked for another e-mail",
     "login.change_email": "E-mail changed",
@@ -62,11 +69,24 @@ HAPPENED: Mapping[str, str] = {
 }
 # Told by the amount beside it, or by the subject.
 LEFT_OUT = frozenset(
-    {"amount", "account", "account_id", "agent", "by", "code", "reading", "reason", "revoked", "session"}
-    | {"source", "source_id", "taken_back", "usd_micros", "why"}
+    {"amount", "account", "account_id", "agent", "by", "call", "charged", "code", "reading", "reason", "reset"}
+    | {"revoked", "session", "source", "source_id", "taken_back", "usd_micros", "why"}
 )
 # The subject's pages, where it has any.
-PLACES: Mapping[str, str] = {"top_up": "/staff/top-ups/{}", "withdrawal": "/staff/withdrawals/{}"}
+PLACES: Mapping[str, str] = {
+    "dispute": "/staff/disputes/{}",
+    "ip": "/staff/bans?all=true&ip={}",
+    "reset": "/staff/resets/{}",
+    "top_up": "/staff/top-ups/{}",
+    "withdrawal": "/staff/withdrawals/{}",
+}
+# Acts on record under the account which are about something else: by the beginning of their name, what, and the part
+# of their detail that has its number.
+ABOUT: Sequence[tuple[str, str, str]] = (
+    ("code.redeem", "top_up", "top_up"),
+    ("dispute.", "dispute", "call"),
+    ("login.reset_", "reset", "reset"),
+)
 SECONDS = 19
 
 
@@ -82,19 +102,25 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def happened(row: TimelineRow) -> Happened:
-    subject = f"top_up:{row.detail['top_up']}" if row.what == "code.redeem" and "top_up" in row.detail else row.subject
-    kind, _, number = subject.partition(":")
+    kind, _, number = _subject(row).partition(":")
     is_about = kind != "account"
     return Happened(
         at=row.at,
         words=HAPPENED.get(row.what, row.what.replace("_", " ").replace(".", ": ")),
         by=row.by,
         subject=f"{kind.replace('_', '-')} {number}" if is_about else "",
-        href=PLACES[kind].format(number) if kind in PLACES else "",
+        href=PLACES[kind].format(quote(number)) if kind in PLACES else "",
         amount=_amount(row),
         reason=str(row.detail.get("reason") or row.detail.get("why") or ""),
         details=[(name.replace("_", " "), _text(value)) for name, value in row.detail.items() if _is_told(name, value)],
     )
+
+
+def _subject(row: TimelineRow) -> str:
+    for beginning, kind, name in ABOUT:
+        if row.what.startswith(beginning) and name in row.detail:
+            return f"{kind}:{row.detail[name]}"
+    return row.subject
 
 
 def _amount(row: TimelineRow) -> str:

@@ -1,17 +1,14 @@
 -- What becomes of a request: approved, paid or refused. Where that was done it is the verdict. Others: decided_before,
--- not_approved (only what is approved is paid), own (of whoever decides, or of whoever has the operator key by which it is
--- decided), same_person (who approved it notes no payment, whether signed in or by an operator key of theirs; whoever has
--- the service's own secrets, `cli:`, is not told apart), account_disabled, short (revoked since it was asked for), unknown. Approval is the gate: what was approved can always be noted as paid, for then the money is
--- gone. To stop it there is refusing.
+-- not_approved (only what is approved is paid), own (of whoever decides, or of whoever has or made the operator key by
+-- which it is decided), same_person (may_be_same_person: who approved it notes no payment), account_disabled, short
+-- (revoked since it was asked for), unknown. Approval is the gate: what was approved can always be noted as paid, for then
+-- the money is gone. To stop it there is refusing.
 create or replace function decide_withdrawal(
     p_withdrawal bigint, p_state text, p_reason text, p_actor text, out verdict text)
 language plpgsql security definer set search_path = tollkeeper, pg_temp
 as $$
 declare
     asked withdrawal;
-    -- A person has a login, and any number of operator keys.
-    names text[] := p_actor || array(select 'account:' || account_id from operator_key
-                                     where 'operator:' || name = p_actor and account_id is not null);
 begin
     perform from account_books where account_id = (select account_id from withdrawal where id = p_withdrawal) for update;
     select * into asked from withdrawal where id = p_withdrawal for update;
@@ -19,13 +16,9 @@ begin
                     when asked.decided_at is not null or asked.state = p_state then 'decided_before'
                     when p_state = 'refused' then 'refused'
                     when p_state = 'paid' and asked.state <> 'approved' then 'not_approved'
-                    when p_actor = 'account:' || asked.account_id
-                        or exists (select from operator_key k where k.account_id = asked.account_id
-                                   and k.revoked_at is null and 'operator:' || k.name = p_actor) then 'own'
+                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
                     when p_state = 'paid' and p_actor ~ '^(operator|account):'
-                        and names && (asked.approved_by || array(
-                            select 'account:' || account_id from operator_key
-                            where 'operator:' || name = asked.approved_by and account_id is not null))
+                        and may_be_same_person(p_actor, ledger_now(), asked.approved_by, asked.approved_at)
                         then 'same_person'
                     when p_state = 'paid' then 'paid'
                     -- What its owner asked for before closing it is still paid.

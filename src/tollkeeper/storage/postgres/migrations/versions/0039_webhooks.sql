@@ -197,7 +197,7 @@ end $$;
 
 create trigger tell_webhooks after insert on restriction for each row
     execute function tell_webhooks('account.restricted', 'account_id:account', 'id:restriction', 'began_at', 'until',
-                                   'peak_seconds', 'within_seconds');
+                                   'peak_seconds', 'within_seconds', 'began_by', 'reason');
 create trigger tell_webhooks after insert on ban for each row
     execute function tell_webhooks('client.banned', 'id:ban', 'ip', 'account_id:account', 'began_at', 'until', 'why');
 create trigger tell_webhooks after update of disabled_at on account for each row
