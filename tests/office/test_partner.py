@@ -7,6 +7,7 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.codes import sold
+from tests.office.customers import a_login, an_account
 from tests.office.staff import StaffClient, a_key, refused, told
 from tollkeeper.accounts.money.codes import BatchWish
 from tollkeeper.core.partner.plan import MicroUsd
@@ -17,8 +18,11 @@ ASK = "insert into withdrawal (account_id, usd_micros, payee) values ($1, 100000
 
 
 @pytest.fixture
-async def till(api: Starlette, office: Office) -> StaffClient:
-    return StaffClient(api, await a_key(office, "till", Scope.MONEY))
+async def till(api: Starlette, office: Office, owner_client: StaffClient, owner: asyncpg.Connection) -> StaffClient:
+    """Somebody's own: what takes two people takes two logins."""
+    login = await an_account(owner_client, "Tilda")
+    await a_login(owner, login, "tilda@people.example", "operator")
+    return StaffClient(api, await a_key(office, "till", Scope.MONEY, account=login))
 
 
 @pytest.fixture
@@ -35,7 +39,12 @@ async def earned(office: Office, owner: asyncpg.Connection, till: StaffClient) -
 
 
 async def test_who_approved_by_a_key_does_not_note_the_payment_by_it(
-    api: Starlette, office: Office, till: StaffClient, earned: Mapping[str, int], owner: asyncpg.Connection
+    api: Starlette,
+    office: Office,
+    owner_client: StaffClient,
+    till: StaffClient,
+    earned: Mapping[str, int],
+    owner: asyncpg.Connection,
 ) -> None:
     path = f"/withdrawals/{earned['asked']}"
     [waiting] = told(await till.get("/withdrawals"))["data"]
@@ -44,7 +53,9 @@ async def test_who_approved_by_a_key_does_not_note_the_payment_by_it(
     assert told(await till.post(f"{path}/approve", once="2", reason="all is well")) == {"changed": True}
     # Sent again by a process that never heard the answer, it is done; by somebody else, it was decided before.
     assert told(await till.post(f"{path}/approve", once="3", reason="all is well")) == {"changed": False}
-    second = StaffClient(api, await a_key(office, "second", Scope.MONEY))
+    login = await an_account(owner_client, "Boris")
+    await a_login(owner, login, "boris@people.example", "operator")
+    second = StaffClient(api, await a_key(office, "second", Scope.MONEY, account=login))
     assert refused(await second.post(f"{path}/approve", once="1", reason="all is well")) == (422, "refused")
     alone = await till.post(f"{path}/pay", once="4", reason="transfer 1")
     assert refused(alone) == (422, "refused")
