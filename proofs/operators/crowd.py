@@ -1,16 +1,17 @@
-"""What staff have to look through among a crowd: provider accounts and their hours, an audit trail, codes, top-ups,
-rewards, withdrawals, bans, restrictions. Written by statements, as the crowd's calls are."""
+"""What staff have to look through among a crowd: provider accounts with their hours, failures and breakers, an audit
+trail, codes, top-ups, rewards, withdrawals, bans, restrictions, disputes, resets, webhooks. Written by statements, as
+the crowd's calls are."""
 
 import secrets
 
 import asyncpg
 import msgspec
 
-from proofs.operators.rooms import HAS_TABLE
 from proofs.rig.console.crowd import A_MODEL, MODELS, Measured
 from proofs.rig.database import connect
 from proofs.rig.proof import say
 from tollkeeper.core.people.logins import mint_token, token_digest
+from tollkeeper.core.webhooks import WEBHOOKS_MOST, WebhookKind
 
 PROVIDERS = 200
 # As long as pages look back; where nobody judges how long they take, a few days are enough.
@@ -33,6 +34,30 @@ insert into provider_hour (hour, account, model_id, attempts, failed, delivered,
 select date_trunc('hour', now(), 'UTC') - make_interval(hours => h), 'provider-' || n, 'm' || 1 + (n + m) % {models},
        100, 3, 97, 10000, 5000, 30000000, 20000000, array_fill(4::bigint, array[24])
 from generate_series(1, {hours}) h, generate_series(1, {providers}) n, generate_series(0, 1) m
+;
+insert into service_hour (hour, attempts, failed, delivered, input_units, output_units, charged, cost, first_byte)
+select hour, sum(attempts), sum(failed), sum(delivered), sum(input_units), sum(output_units), sum(charged), sum(cost),
+       array_fill(4 * count(*), array[24])
+from provider_hour group by hour
+;
+insert into failure_hour (account, hour, failure, times, for_callers)
+select case when n = 0 then '' else 'provider-' || n end,
+       date_trunc('hour', now(), 'UTC') - make_interval(hours => h), failure,
+       times * case when n = 0 then {providers} else 1 end, times
+from generate_series(1, {hours}) h, generate_series(0, {providers}) n,
+     (values ('server', 4), ('busy', 2)) f (failure, times)
+;
+insert into pool_report (node, process, at, told)
+-- As long as the proof lasts, nobody writes it anew.
+select 'a-node', process, now() + interval '1 day', jsonb_build_object(
+    'breakers', (select jsonb_agg(jsonb_build_object(
+        'account', 'provider-' || n, 'model', case when n % 20 = 0 then 'm1' end, 'state', 'open', 'seconds', 30,
+        'trouble', 'server')) from generate_series(10, {providers}, 10) n),
+    'rooms', (select jsonb_agg(jsonb_build_object(
+        'account', 'provider-' || n, 'calls', 2, 'requests', 40, 'tokens', 9000))
+        from generate_series(1, {providers}) n),
+    'own_bounds_ms', jsonb_build_array(1, 10, 100), 'own_counts', jsonb_build_array(10, 20, 3, 1))
+from generate_series(1, 2) process
 ;
 update provider_horizon set id = uuid_floor(ledger_now() - interval '{busy} s')
 ;
@@ -77,29 +102,24 @@ do $do$ begin
                              'account:' || 1 + n % 1000, jsonb_build_object('reason', 'a proof', 'n', n));
     end loop;
 end $do$
-"""
-# Of rooms with tables of their own, where the schema has them. $1: customers.
-OF_ROOMS = {
-    "dispute": """
+;
 insert into dispute (request_id, account_id, kind, note, charged)
 select request_id, account_id, 'too_much', 'It was less.', charged from usage order by request_id desc
 limit 1 + $1::int / 10
-""",
-    "factor_reset": """
+;
 insert into factor_reset (account_id, what, reason, asked_by)
 select n, 'second_factor', 'a lost phone', 'operator:anna' from generate_series(1, $1::int / 10) n
-""",
-    "webhook": """
+;
 insert into webhook (url, kinds, secret_sealed, created_by, disabled_at, disabled_because)
-select 'https://hooks.example/' || n, array['balance.low'], '', 'operator:anna', ledger_now(), 'a proof'
-from generate_series(1, 1 + $1::int / 1000) n
-""",
-}
-OF_ROOMS_IDS = {
-    "dispute": ("dispute", "select request_id from dispute order by id desc limit 1"),
-    "reset": ("factor_reset", "select max(id) from factor_reset"),
-    "webhook": ("webhook", "select max(id) from webhook"),
-}
+select 'https://hooks.example/' || n, array['{kind}'], '', 'operator:anna', ledger_now(), 'a proof'
+from generate_series(1, {webhooks}) n
+;
+with told as (
+    insert into webhook_event (kind, data) select '{kind}', jsonb_build_object('account', n)
+    from generate_series(1, $1::int / 10) n returning id, at)
+insert into webhook_delivery (webhook_id, event_id, attempts, last_try_at, last_status, delivered_at)
+select w.id, told.id, 1, told.at, 200, told.at from webhook w, told where w.id >= (select max(id) - 1 from webhook)
+"""
 OPERATOR = """
 update login set role = 'operator', totp_sealed = 'none', totp_confirmed_at = ledger_now() - interval '90 days'
 where account_id = $1
@@ -112,7 +132,9 @@ NEWEST = """
 select (select max(id) from announcement) as announcement, (select max(id) from price) as price,
        (select max(id) from redemption_batch) as batch, (select max(id) from top_up) as top_up,
        (select max(id) from withdrawal) as withdrawal, (select max(id) from reward) as reward,
-       (select max(id) from ban) as ban
+       (select max(id) from ban) as ban, (select request_id from dispute order by id desc limit 1) as dispute,
+       (select max(id) from factor_reset) as reset, (select max(id) from webhook) as webhook,
+       (select max(id) from webhook_delivery) as delivery
 """
 ACTS_MOST = 100_000
 
@@ -148,35 +170,25 @@ async def _fill(connection: asyncpg.Connection, customers: int) -> None:
         "busy": BUSY_SECONDS,
         "of_a_batch": CODES_OF_A_BATCH,
         "acts": min(customers, ACTS_MOST),
+        "webhooks": WEBHOOKS_MOST,
+        "kind": WebhookKind.BALANCE_LOW.value,
     }
     for statement in STATEMENTS.format(**figures).split("\n;\n"):
         await connection.execute(statement, *([customers] if "$1" in statement else []))
-    for table, statement in OF_ROOMS.items():
-        if await connection.fetchval(HAS_TABLE, table):
-            await connection.execute(statement, customers)
     hours = await connection.fetchval("select count(*) from provider_hour")
     say(f"{PROVIDERS} provider accounts with {hours:,} hours, {min(customers, ACTS_MOST):,} acts of staff")
 
 
 async def _ids(connection: asyncpg.Connection, looked_at: Measured) -> dict[str, str]:
     [newest] = await connection.fetch(NEWEST)
-    of_rooms = {
-        name: str(await connection.fetchval(sql))
-        for name, (table, sql) in OF_ROOMS_IDS.items()
-        if await connection.fetchval(HAS_TABLE, table)
+    return {name: str(number) for name, number in newest.items()} | {
+        "account": str(looked_at.account_id),
+        "key": str(looked_at.account_id),
+        "lot": str(looked_at.account_id),
+        "request": looked_at.request_id,
+        "month": str(await connection.fetchval("select to_char(now(), 'YYYY-MM')")),
+        "group": "group-1",
+        "provider": "provider-1",
+        "model": A_MODEL,
+        "operator_key": "key-of-read",
     }
-    return (
-        {name: str(number) for name, number in newest.items()}
-        | of_rooms
-        | {
-            "account": str(looked_at.account_id),
-            "key": str(looked_at.account_id),
-            "lot": str(looked_at.account_id),
-            "request": looked_at.request_id,
-            "month": str(await connection.fetchval("select to_char(now(), 'YYYY-MM')")),
-            "group": "group-1",
-            "provider": "provider-1",
-            "model": A_MODEL,
-            "operator_key": "key-of-read",
-        }
-    )

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from urllib.parse import urlencode
 
+import msgspec
+
 from proofs.operators.api import Api, key_of_every_scope
 from proofs.operators.crowd import Employed, employ
 from proofs.operators.furnished import filled, shown_at
-from proofs.rig.console.crowd import Measured
+from proofs.rig.console.crowd import A_MODEL
 from proofs.rig.console.place import Place, PlainConsole
 from proofs.rig.console.timing import Asking, Crowd, gathered, told_p95, waits_of
 from proofs.rig.proof import say
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.office.prices import preview_price
 from tollkeeper.office.table import ACTS
 from tollkeeper.office.wire import PREFIX
 
@@ -55,6 +58,8 @@ NEEDED: Mapping[str, Mapping[str, object]] = {
     "list_price_history": {"model": "m1"},
     "show_price_form": {"model": "m1"},
 }
+# What it would have cost at twice the price.
+PREVIEWED: Mapping[str, object] = {"model": A_MODEL, "multiplier": "2", "days": 7}
 # Where it is not 200: what is looked for is searched elsewhere.
 STATUSES = {"/staff/find": 303}
 
@@ -64,10 +69,10 @@ def p95_of_everything(stack: ExitStack, place: Place, crowd: Crowd) -> dict[str,
     url, [busiest, *_] = place.wait_for(gathered(place.settings["TOLLKEEPER_DATABASE_URL"], crowd))
     employed = place.wait_for(employ(url, crowd.customers, busiest))
     own = dict(place.settings) | {"TOLLKEEPER_DATABASE_URL": url}
-    key = key_of_every_scope(place, own)[Scope.READ]
+    keys = key_of_every_scope(place, own)
     console = stack.enter_context(PlainConsole(own))
     waits = {}
-    for name, asking in askings(Api(console.port, key), key, employed, busiest):
+    for name, asking in askings(console.port, keys, employed):
         try:
             waits[name] = waits_of(console.port, place.url, employed.session, asking, times=crowd.times)
         except AssertionError as problem:
@@ -77,15 +82,15 @@ def p95_of_everything(stack: ExitStack, place: Place, crowd: Crowd) -> dict[str,
     return told_p95(waits)
 
 
-def askings(api: Api, key: str, employed: Employed, busiest: Measured) -> Iterator[tuple[str, Asking]]:
-    """Every page of staff, and every act that reads."""
+def askings(port: int, keys: Mapping[Scope, str], employed: Employed) -> Iterator[tuple[str, Asking]]:
+    """Every page of staff, every act that reads, each with the key of its scope, and the preview of a price."""
     for page in STAFF:
         if page.method == "GET":
             yield page.path, Asking(path=shown_at(page, employed.ids), status=STATUSES.get(page.path, 200))
-    headers = {"Authorization": f"Bearer {key}"}
     for act in ACTS:
-        if act.method != "GET" or act.name in WHOLE or act.scope is not Scope.READ:
+        if act.method != "GET" or act.name in WHOLE:
             continue
+        api, headers = Api(port, keys[act.scope]), _signed(keys[act.scope])
         path, needed = filled(act.path, employed.ids), dict(NEEDED.get(act.name, {}))
         ways = [needed, *(needed | dict(more) for more in FILTERS.get(act.name, ()))]
         if "after" in act.asked and (after := api.get(_with(path, needed)).told["next"]):
@@ -94,6 +99,13 @@ def askings(api: Api, key: str, employed: Employed, busiest: Measured) -> Iterat
             what = ", ".join(name if name == "after" else f"{name}={value}" for name, value in way.items())
             asking = Asking(path=PREFIX + _with(path, way), signed_in=False, headers=headers)
             yield f"{PREFIX}{act.path} {what}".strip(), asking
+    path, body = PREFIX + preview_price.path, msgspec.json.encode(PREVIEWED).decode()
+    headers = _signed(keys[preview_price.scope]) | {"Content-Type": "application/json"}
+    yield f"{path} over {PREVIEWED['days']} days", Asking(path=path, signed_in=False, headers=headers, body=body)
+
+
+def _signed(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _with(path: str, query: Mapping[str, object]) -> str:

@@ -18,9 +18,6 @@ from tollkeeper.core.people.logins import Role
 HELD_WITHIN_SECONDS = 20.0
 # A forced change leaves nodes the time to hear of it.
 FORCED_WITHIN_SECONDS = 60.0
-IN_FORCE = """
-select count(*) from price where model_id = $1 and withdrawn_at is null and effective_from <= ledger_now()
-"""
 MILLION = 1_000_000
 OUTPUT_USD = Decimal(8)
 

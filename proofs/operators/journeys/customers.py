@@ -177,7 +177,7 @@ def a_withdrawal_by_two_people(browser: Browser, place: Place) -> None:
     assert anna.says("You approved it. Somebody else")
     anna.go(f"{here}/pay")
     assert anna.send(f"{here}/pay", reason="transfer 4711") == 422
-    assert anna.says("was approved by you")
+    assert anna.says("approved by you")
     boris.go(here)
     boris.page.get_by_role("link", name="Note it as paid").click()
     boris.page.wait_for_url(f"**{here}/pay")

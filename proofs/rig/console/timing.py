@@ -50,6 +50,8 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     # Strangers' pages are asked for without a session.
     signed_in: bool = True
     headers: Mapping[str, str] = {}
+    # What is posted to it; empty: it is asked for.
+    body: str = ""
 
 
 def p95_of_every_page(stack: ExitStack, settings: Mapping[str, str], crowd: Crowd, wait_for: Hand) -> dict[str, float]:
@@ -114,14 +116,21 @@ def waits_of(port: int, origin: str, session: str, asking: Asking, *, times: int
     wire = Wire(port, origin, "10.0.0.1")
     if asking.signed_in:
         wire.cookies[SESSION_COOKIE] = session
-    streamed = asking.path.endswith(STREAMED)
     waits = []
     for _ in range(WARM_UP + times):
         begun = time.perf_counter()
-        status = wire.first_byte(asking.path) if streamed else wire.get(asking.path, asking.headers).status
+        status = _status(wire, asking)
         waits.append((time.perf_counter() - begun) * 1000)
         assert status == asking.status, (asking.path, status)
     return waits[WARM_UP:]
+
+
+def _status(wire: Wire, asking: Asking) -> int:
+    if asking.body:
+        return wire.ask("POST", asking.path, asking.body, asking.headers).status
+    if asking.path.endswith(STREAMED):
+        return wire.first_byte(asking.path)
+    return wire.get(asking.path, asking.headers).status
 
 
 def p95(waits: list[float]) -> float:

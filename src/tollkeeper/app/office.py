@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import msgspec
+
 from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
 from tollkeeper.app.parts import (
@@ -60,6 +62,9 @@ from tollkeeper.storage.usage.receipts import SqlReceipts
 from tollkeeper.storage.usage.refused import SqlRefusedCalls
 from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
+# Whoever waits at a terminal keeps no page waiting.
+COMMAND_PREVIEW_SECONDS = 600.0
+
 
 @asynccontextmanager
 async def office(settings: Settings) -> AsyncIterator[Office]:
@@ -67,7 +72,9 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
     notifier = notifier_of(settings)
     async with opened(settings, DatabaseRole.CONSOLE) as database:
         try:
-            yield office_of(settings, database, notifier, actor=f"cli:{getpass.getuser()}")
+            desks = office_of(settings, database, notifier, actor=f"cli:{getpass.getuser()}")
+            patient = SqlPriceDesk(database, notifier, preview_seconds=COMMAND_PREVIEW_SECONDS)
+            yield msgspec.structs.replace(desks, prices=patient)
         finally:
             await notifier.close()
 

@@ -34,6 +34,7 @@ from tollkeeper.jobs.schedule import Job, Schedule
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.jobs.send_notices import send_notices
 from tollkeeper.jobs.turn_partitions import turn_partitions
+from tollkeeper.jobs.watch_breakers import watch_breakers
 from tollkeeper.providers.post import HttpPoster
 from tollkeeper.settings import Settings
 from tollkeeper.storage.customers.brand import brand_on_file
@@ -49,6 +50,7 @@ from tollkeeper.storage.people.outbox import SqlOutbox
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.providers.accounts import SqlSuspensions, suspended_accounts
+from tollkeeper.storage.providers.reports import note_outages, pool_reports
 from tollkeeper.storage.usage.cleaning import SqlCleanUsage
 from tollkeeper.storage.usage.rollups import SqlRollups
 from tollkeeper.storage.webhooks.deliveries import SqlDeliveries, forget_old_events, watch_key_budgets
@@ -121,9 +123,11 @@ def _jobs_of_the_pool(settings: Settings, database: Database, notifier: ChangeNo
 
 def _jobs_of_webhooks(settings: Settings, database: Database, poster: HttpPoster) -> list[Job]:
     courier = Courier(SqlDeliveries(database, envelope_keys_of(settings)), poster)
+    heard = partial(pool_reports, database)
     return [
         Job("deliver_webhooks", 2, courier.round, "events delivered"),
         Job("watch_key_budgets", 60, lambda: watch_key_budgets(database), "keys near their budget"),
+        Job("watch_breakers", 5, lambda: watch_breakers(heard, partial(note_outages, database)), "outages told"),
         Job("forget_old_events", 3_600, lambda: forget_old_events(database), "events forgotten"),
     ]
 

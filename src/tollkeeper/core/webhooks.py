@@ -67,7 +67,7 @@ EVENT_WORDS: Final[Mapping[WebhookKind, str]] = {
     WebhookKind.RESTRICTED: "An account was restricted",
     WebhookKind.DISABLED: "An account was disabled",
     WebhookKind.BANNED: "A client's IP was banned",
-    WebhookKind.PROVIDER_OUT: "A provider account was taken out: its key was refused",
+    WebhookKind.PROVIDER_OUT: "A provider account is out: its key was refused, or its breaker is open",
     WebhookKind.BOOKS_NOT_CLEAN: "The books are not clean any more",
     WebhookKind.PRICE_ANNOUNCED: "A price change was announced",
 }

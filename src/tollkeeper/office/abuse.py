@@ -14,7 +14,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.rows import RowOnFile, row_after
+from tollkeeper.office.rows import RowOnFile
 from tollkeeper.office.wishes import AccountReason, AccountWish, Changed, ReasonText
 from tollkeeper.ports import AlreadyOnFile, BanRecord, RestrictionRecord
 
@@ -137,7 +137,7 @@ async def list_bans(office: Office, wish: BansWish, by: Actor) -> Listed[BanView
     """The clients that are banned, the newest first."""
     client = None if wish.ip is None else client_in(wish.ip)
     rows = await office.abuse.bans(
-        ip=client, in_force_only=not wish.all, before_id=row_after(wish), limit=wish.limit + 1
+        ip=client, in_force_only=not wish.all, before_id=wish.after_row(), limit=wish.limit + 1
     )
     return listed(_ban_views(rows, office.now()), wish.limit, lambda row: row.id)
 
@@ -190,7 +190,7 @@ async def lift_ban(office: Office, wish: LiftBanWish, by: Actor) -> LiftedBan:
 @act("GET", "/restrictions", Scope.READ)
 async def list_restrictions(office: Office, wish: RestrictionsWish, by: Actor) -> Listed[RestrictionView]:
     """The accounts that are restricted, the newest first."""
-    rows = await office.abuse.restrictions(in_force_only=not wish.all, before_id=row_after(wish), limit=wish.limit + 1)
+    rows = await office.abuse.restrictions(in_force_only=not wish.all, before_id=wish.after_row(), limit=wish.limit + 1)
     return listed(_restriction_views(rows, office.now()), wish.limit, lambda row: row.id)
 
 

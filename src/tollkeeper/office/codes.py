@@ -23,7 +23,7 @@ from tollkeeper.office.act import MoneyWish, act
 from tollkeeper.office.amounts import Amount, Cash, amount_of, cash_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.rows import RowOnFile, entitled, row_after
+from tollkeeper.office.rows import RowOnFile, entitled
 from tollkeeper.office.wishes import AccountNumber, ReasonText, Usd
 from tollkeeper.ports.customers.redemption import BatchRecord
 
@@ -117,7 +117,7 @@ class RedeemedFor(msgspec.Struct, frozen=True, kw_only=True):
 @act("GET", "/code-batches", Scope.READ)
 async def list_batches(office: Office, wish: Paging, by: Actor) -> Listed[BatchView]:
     """The batches of codes, the newest first; of their codes only how many there are."""
-    rows = await office.codes.batches(before_id=row_after(wish), limit=wish.limit + 1)
+    rows = await office.codes.batches(before_id=wish.after_row(), limit=wish.limit + 1)
     return listed([batch_view(row) for row in rows], wish.limit, lambda row: row.id)
 
 

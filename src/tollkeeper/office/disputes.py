@@ -17,7 +17,6 @@ from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.calls import CallView, settled_call
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.rows import row_after
 from tollkeeper.office.wishes import AccountNumber, ReasonText, Usd
 from tollkeeper.ports.disputes import DisputeRecord
 
@@ -83,7 +82,7 @@ async def list_disputes(office: Office, wish: DisputesWish, by: Actor) -> Listed
     if wish.account is not None:
         await office.accounts.need(wish.account)
     rows = await office.disputes.page(
-        account_id=wish.account, open_only=not wish.all, before_id=row_after(wish), limit=wish.limit + 1
+        account_id=wish.account, open_only=not wish.all, before_id=wish.after_row(), limit=wish.limit + 1
     )
     return listed([_view(row) for row in rows], wish.limit, lambda row: row.id)
 

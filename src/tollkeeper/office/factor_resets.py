@@ -17,7 +17,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.rows import RowOnFile, row_after
+from tollkeeper.office.rows import RowOnFile
 from tollkeeper.office.wishes import AccountNumber, AccountReason, ReasonText
 from tollkeeper.ports.factor_resets import FactorKind, ResetRecord
 
@@ -74,7 +74,7 @@ async def drop_login_passkeys(office: Office, wish: AccountReason, by: Actor) ->
 async def list_resets(office: Office, wish: ResetsWish, by: Actor) -> Listed[ResetView]:
     """The second factors and passkeys that staff asked to drop and that wait for a second person, the newest first."""
     rows = await office.front_desk.factor_resets.page(
-        account_id=wish.account, waiting_only=not wish.all, before_id=row_after(wish), limit=wish.limit + 1
+        account_id=wish.account, waiting_only=not wish.all, before_id=wish.after_row(), limit=wish.limit + 1
     )
     now = office.now()
     return listed([_view(row, now) for row in rows], wish.limit, lambda row: row.id)

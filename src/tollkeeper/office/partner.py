@@ -40,7 +40,7 @@ from tollkeeper.office.partner_views import (
     revoked_reward,
     withdrawal_view,
 )
-from tollkeeper.office.rows import RowOnFile, row_after
+from tollkeeper.office.rows import RowOnFile
 from tollkeeper.office.top_ups import LetGo
 from tollkeeper.office.wishes import AccountNumber, AccountWish, Changed, Usd
 from tollkeeper.ports.partner import NewWithdrawal, WithdrawalRecord, WithdrawalState
@@ -104,7 +104,7 @@ async def list_withdrawals(office: Office, wish: WithdrawalsWish, by: Actor) -> 
     if wish.account is not None:
         await office.accounts.need(wish.account)
     rows = await office.partners.withdrawals(
-        account_id=wish.account, waiting_only=wish.waiting, after_id=row_after(wish), limit=wish.limit + 1
+        account_id=wish.account, waiting_only=wish.waiting, after_id=wish.after_row(), limit=wish.limit + 1
     )
     return listed([withdrawal_view(row) for row in rows], wish.limit, lambda row: row.id)
 

@@ -12,7 +12,7 @@ from tollkeeper.office.act import MoneyWish, act
 from tollkeeper.office.amounts import Amount, Cash, amount_of, cash_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.rows import RowOnFile, row_after
+from tollkeeper.office.rows import RowOnFile
 from tollkeeper.office.wishes import AccountNumber
 from tollkeeper.ports.customers.redemption import TopUpRecord
 
@@ -69,7 +69,7 @@ async def list_top_ups(office: Office, wish: TopUpsWish, by: Actor) -> Listed[To
     if wish.account is not None:
         await office.accounts.need(wish.account)
     rows = await office.redemptions.top_up_page(
-        account_id=wish.account, before_id=row_after(wish), limit=wish.limit + 1
+        account_id=wish.account, before_id=wish.after_row(), limit=wish.limit + 1
     )
     return listed([top_up_view(row) for row in rows], wish.limit, lambda row: row.id)
 

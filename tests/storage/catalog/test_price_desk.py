@@ -15,10 +15,11 @@ from tollkeeper.app import opened
 from tollkeeper.core.money.parts import PriceParts, UsageParts
 from tollkeeper.core.money.prices import Price, Rate, Usage
 from tollkeeper.ports import NewPrice
-from tollkeeper.ports.catalog.prices import Effect, Entered, NewFigures, PriceChange, PriceDesk
+from tollkeeper.ports.catalog.prices import Effect, Entered, NewFigures, PreviewTooLong, PriceChange, PriceDesk
 from tollkeeper.settings import Settings
 from tollkeeper.storage.catalog.models import SqlCatalog
 from tollkeeper.storage.catalog.price_list import SqlPriceList
+from tollkeeper.storage.catalog.price_preview import preview_of
 from tollkeeper.storage.postgres.changes import Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
@@ -114,6 +115,17 @@ async def test_a_preview_goes_by_every_part_of_both_prices(
     for before, after in ((old, new), (new, old), (plain, old), (old, plain)):
         found = await effect(before, after)
         assert (found.calls, found.old, found.new) == (4, cost(before), cost(after))
+
+
+@pytest.mark.parametrize(("days", "words"), [(7, "Ask for fewer days"), (1, "Try again when less is going on")])
+async def test_a_preview_that_takes_too_long_is_given_up_in_words(
+    days: int, words: str, settings: Settings, customers: Customers, desk: PriceDesk, owner: asyncpg.Connection
+) -> None:
+    [price] = [row.price for row in await desk.rows(await customers.a_model(price=WITH_PARTS))]
+    async with opened(settings, DatabaseRole.CONSOLE) as database, owner.transaction():
+        await owner.execute("lock table price_day in access exclusive mode")
+        with pytest.raises(PreviewTooLong, match=words):
+            await preview_of(database, price, price, timedelta(days=days), accounts_most=5, seconds_most=0.05)
 
 
 async def test_a_call_that_nothing_was_charged_for_costs_nothing_at_any_price(

@@ -330,16 +330,22 @@ async def test_whoever_does_not_want_to_be_told_of_lots_is_not(
 
 
 async def test_a_low_balance_is_what_the_customer_calls_low(
-    settings: Settings, customers: Customers, reader: Reader, worker: Database, passing: Time
+    settings: Settings,
+    customers: Customers,
+    reader: Reader,
+    worker: Database,
+    passing: Time,
+    owner: asyncpg.Connection,
 ) -> None:
     await customers.a_model()
     usual, early, late, never = [await reader.a_customer(usd="10") for _ in range(4)]
+    nobody = await customers.a_customer(usd="10")
     await chosen(settings, early, low_balance_below=Quota(5 * UNITS_PER_USD))
     await chosen(settings, late, low_balance_below=Quota(UNITS_PER_USD // 2))
     await chosen(settings, never, low_balance=False)
 
     async def told_at(left_usd: str) -> list[int]:
-        for customer in (usual, early, late, never):
+        for customer in (usual, early, late, never, nobody):
             await reader.spend(customer, left_usd)
         await passing.pass_by(minutes=1)
         await send_notices(SqlNotices(worker), ONE_USD)
@@ -349,6 +355,9 @@ async def test_a_low_balance_is_what_the_customer_calls_low(
     assert await told_at("4.9") == [0, 1, 0, 0]
     assert await told_at("0.9") == [1, 1, 0, 0]
     assert await told_at("0.4") == [1, 1, 1, 0]
+    # Who wants no mail, or has no login, has the notice none the less, once: webhooks go by it.
+    noticed = await owner.fetch("select account_id from notice where kind = 'low_balance' order by account_id")
+    assert [row["account_id"] for row in noticed] == [each.account_id for each in (usual, early, late, never, nobody)]
     [(_, figures)] = await reader.mails(early)
     assert figures == {"amount": 49 * UNITS_PER_USD // 10, "threshold": 5 * UNITS_PER_USD}
 

@@ -571,6 +571,7 @@ worker notice_day_spend
 worker notice_expiring
 worker notice_low_balances
 worker notice_key_budgets
+worker note_outages
 worker note_delivery
 worker restrict_account
 worker settle_batch

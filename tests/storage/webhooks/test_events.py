@@ -3,6 +3,8 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import asyncpg
 import pytest
@@ -10,9 +12,13 @@ import pytest
 from tests.customers import Customers
 from tollkeeper.app import opened
 from tollkeeper.app.parts import envelope_keys_of
+from tollkeeper.core.pool.breaker import BreakerState, Trouble
 from tollkeeper.core.webhooks import WebhookKind
+from tollkeeper.jobs.watch_breakers import watch_breakers
+from tollkeeper.ports.providers.live import BreakerReport, PoolReport
 from tollkeeper.settings import Settings
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.providers.reports import SqlPoolReports, note_outages, pool_reports
 from tollkeeper.storage.webhooks.deliveries import watch_key_budgets
 from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
@@ -20,6 +26,12 @@ from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 @pytest.fixture
 async def worker(settings: Settings) -> AsyncIterator[Database]:
     async with opened(settings, DatabaseRole.WORKER) as database:
+        yield database
+
+
+@pytest.fixture
+async def gateway(settings: Settings) -> AsyncIterator[Database]:
+    async with opened(settings, DatabaseRole.GATEWAY) as database:
         yield database
 
 
@@ -91,6 +103,48 @@ async def test_a_provider_account_that_is_out_is_told_once_each_time(
         await worker.row("select lift_suspension($1, 'worker')", number)
     told = [(kind, data["name"], data["because"]) for kind, data in await events(owner)]
     assert told == [("provider.out", "one", "the key was refused")] * 2
+
+
+def _same(report: PoolReport) -> PoolReport:
+    return report
+
+
+def heard(*breakers: BreakerReport) -> PoolReport:
+    return PoolReport(breakers=breakers)
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_provider_account_whose_breaker_is_open_everywhere_is_told_once_for_each_outage(
+    worker: Database, gateway: Database, owner: asyncpg.Connection
+) -> None:
+    put = "insert into provider_account (name, vendor, base_url, key_envelope) values ($1, 'openai', 'https://x', '')"
+    for name in ("one", "two"):
+        await owner.execute(put, name)
+    trouble: dict[str, Any] = {"account": "one", "model": None, "trouble": Trouble.SERVER}
+    is_open = heard(BreakerReport(**trouble, state=BreakerState.OPEN, seconds=9.0))
+    is_tried = heard(BreakerReport(**trouble, state=BreakerState.HALF_OPEN, seconds=0.0))
+    of_a_model = heard(BreakerReport(**trouble | {"model": "m"}, state=BreakerState.OPEN, seconds=9.0))
+
+    async def told(*reports: PoolReport) -> int:
+        await owner.execute("delete from pool_report")
+        for process, report in enumerate(reports):
+            await SqlPoolReports(gateway, "here", process, partial(_same, report)).write()
+        return await watch_breakers(partial(pool_reports, worker), partial(note_outages, worker))
+
+    assert await told() == 0
+    assert await told(is_open, heard()) == 0, "another process has calls for it"
+    assert await told(of_a_model, of_a_model) == 0
+    assert await told(is_open, is_open) == 1
+    assert await told(is_open, is_open) == 0
+    await owner.execute("update provider_outage set ill_at = ill_at - interval '2 minutes'")
+    assert await told() == 0, "nobody is heard of: it is not over"
+    assert await told(is_tried, is_open) == 0
+    assert await told(is_open, is_open) == 0, "it was not well in between"
+    await owner.execute("update provider_outage set ill_at = ill_at - interval '2 minutes'")
+    assert await told(heard(), heard()) == 0
+    assert await told(is_open, is_open) == 1
+    told_of = [(kind, data["name"], data["because"]) for kind, data in await events(owner)]
+    assert told_of == [("provider.out", "one", "no process gives it calls: it failed again and again")] * 2
 
 
 @pytest.mark.usefixtures("desk")

@@ -1,10 +1,9 @@
 """The audit trail: what was done, by whom and why, and whether the chain is whole."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
+from tollkeeper.console.staff.list_links import next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.audit import AuditWish, list_audit, verify_audit
@@ -29,7 +28,7 @@ async def show(visit: Visit) -> Response:
         visit.form.refuse("", str(problem))
         page = Listed[AuditRow]([])
     chain = await verify_audit(visit.desks.office, NoWish(), visit.by) if visit.query.get("chain") else None
-    older = f"/staff/audit?{urlencode(asked | {'after': page.next})}" if page.next else ""
+    older = next_page(visit, "/staff/audit", page)
     return visit.page("audit.html", rows=page.data, older=older, asked=asked, chain=chain)
 
 

@@ -1,14 +1,14 @@
 """Bans of clients and restrictions of accounts: lists, one with its evidence and history, lifting, banning by hand."""
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.abuse import (
     BanNumber,
     BansWish,
@@ -31,7 +31,7 @@ PEAKS_SHOWN = 120
 async def show_bans(visit: Visit) -> Response:
     page = await acted(visit, list_bans)
     asked = {name: visit.query.get(name, "").strip()[:60] for name in ("ip", "all")}
-    older = f"/staff/bans?{urlencode(asked | {'after': page.next})}" if page and page.next else ""
+    older = next_page(visit, "/staff/bans", page)
     return visit.page("bans.html", rows=page.data if page else [], older=older, asked=asked, **_rights(visit))
 
 
@@ -64,7 +64,7 @@ async def lift(visit: Visit) -> Response:
 async def show_restrictions(visit: Visit) -> Response:
     page = await acted(visit, list_restrictions)
     asked = {"all": visit.query.get("all", "").strip()[:10]}
-    older = f"/staff/restrictions?{urlencode(asked | {'after': page.next})}" if page and page.next else ""
+    older = next_page(visit, "/staff/restrictions", page)
     return visit.page("restrictions.html", rows=page.data if page else [], older=older, asked=asked)
 
 
@@ -90,7 +90,7 @@ async def free(visit: Visit) -> Response:
 
 
 def _rights(visit: Visit) -> Mapping[str, bool]:
-    return {"may_act": may(ROLE_SCOPES[visit.session.role], Scope.SUPPORT)}
+    return {"may_act": has_scope(visit, Scope.SUPPORT)}
 
 
 PAGES = (

@@ -6,8 +6,9 @@ from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_upload
 from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.list_links import has_scope
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.brand import change_brand, show_brand
 from tollkeeper.office.wishes import NoWish
 
@@ -22,7 +23,7 @@ async def show(visit: Visit) -> Response:
     brand = await show_brand(visit.desks.office, NoWish(), visit.by)
     sent = visit.request.method == "POST"
     values = {name: visit.form.text(name) if sent else getattr(brand, name) for name in TEXTS}
-    may_change = may(ROLE_SCOPES[visit.session.role], Scope.EVERYTHING)
+    may_change = has_scope(visit, Scope.EVERYTHING)
     return visit.page("brand.html", values=values, may_change=may_change, usual_name=visit.site.name)
 
 

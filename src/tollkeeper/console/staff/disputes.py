@@ -1,31 +1,22 @@
 """Charges that customers hold to be wrong: a list of those that wait, and one with its evidence and both answers."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.calls import call_values
+from tollkeeper.console.staff.list_links import has_scope, next_page
+from tollkeeper.console.usage.receipt import WRONGS
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
-from tollkeeper.core.usage.disputes import DisputeKind
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.disputes import credit_disputed_call, decline_disputed_call, list_disputes, show_dispute
 from tollkeeper.ports import NotOnFile
-
-WRONGS = {
-    DisputeKind.NOTHING_CAME: "Nothing came",
-    DisputeKind.CUT_OFF: "The answer was cut off",
-    DisputeKind.CHARGED_TWICE: "Charged twice",
-    DisputeKind.TOO_MUCH: "Too much",
-    DisputeKind.OTHER: "Something else",
-}
 
 
 async def show_list(visit: Visit) -> Response:
     page = await acted(visit, list_disputes)
     asked = {name: visit.query.get(name, "").strip()[:40] for name in ("account", "all")}
-    older = f"/staff/disputes?{urlencode(asked | {'after': page.next})}" if page and page.next else ""
+    older = next_page(visit, "/staff/disputes", page)
     return visit.page("disputes.html", rows=page.data if page else [], older=older, asked=asked, wrongs=WRONGS)
 
 
@@ -38,7 +29,7 @@ async def show_one(visit: Visit) -> Response:
         dispute=found.dispute,
         proposed=found.proposed_reason,
         wrongs=WRONGS,
-        may_credit=may(ROLE_SCOPES[visit.session.role], Scope.MONEY),
+        may_credit=has_scope(visit, Scope.MONEY),
         **call_values(found.call),
     )
 

@@ -1,11 +1,10 @@
 """Second factors and passkeys of people who lost them: asked for by one member of staff, confirmed by another."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.list_links import next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import Act
@@ -34,7 +33,7 @@ async def show_list(visit: Visit) -> Response:
 
 def _listed(visit: Visit, page: Listed[ResetView] | None) -> Response:
     asked = {name: visit.query.get(name, "").strip()[:40] for name in ("account", "all")}
-    older = f"/staff/resets?{urlencode(asked | {'after': page.next})}" if page and page.next else ""
+    older = next_page(visit, "/staff/resets", page)
     return visit.page("resets.html", rows=page.data if page else [], older=older, asked=asked, what=WHAT)
 
 

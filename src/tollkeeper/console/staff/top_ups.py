@@ -1,15 +1,14 @@
 """Top-ups: what was paid and what it brought; and refunds, which take it back with every reward that came of it."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console import figures
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.lists import Listed
 from tollkeeper.office.top_ups import TopUpNumber, TopUpView, list_top_ups, revoke_top_up, show_top_up
 
@@ -17,7 +16,7 @@ from tollkeeper.office.top_ups import TopUpNumber, TopUpView, list_top_ups, revo
 async def show(visit: Visit) -> Response:
     page = await acted(visit, list_top_ups) or Listed[TopUpView]([])
     account = visit.query.get("account", "").strip()[:20]
-    older = f"/staff/top-ups?{urlencode({'account': account, 'after': page.next})}" if page.next else ""
+    older = next_page(visit, "/staff/top-ups", page)
     return visit.page("top_ups.html", rows=page.data, account=account, older=older)
 
 
@@ -25,7 +24,7 @@ async def show_one(visit: Visit) -> Response:
     return visit.page(
         "top_up_shown.html",
         top_up=await _top_up(visit),
-        may_refund=may(ROLE_SCOPES[visit.by.role], Scope.MONEY),
+        may_refund=has_scope(visit, Scope.MONEY),
     )
 
 

@@ -1,13 +1,12 @@
 """Webhooks: where events are sent, what came of each delivery, and the secret, once."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.core.webhooks import EVENT_WORDS
 from tollkeeper.office.lists import Listed
 from tollkeeper.office.webhooks import (
@@ -24,8 +23,7 @@ from tollkeeper.office.webhooks import (
     show_webhook,
     try_webhook,
 )
-from tollkeeper.office.wishes import ROW_MOST, NoWish
-from tollkeeper.ports import NotOnFile
+from tollkeeper.office.wishes import NoWish
 from tollkeeper.ports.webhooks import DeliveryRecord
 
 PLACE = "/staff/webhooks"
@@ -34,7 +32,7 @@ ONE = "/staff/webhooks/{webhook:int}"
 
 async def show_all(visit: Visit) -> Response:
     found = await list_webhooks(visit.desks.office, NoWish(), visit.by)
-    return visit.page("webhooks.html", webhooks=found.data, may_change=_may_change(visit))
+    return visit.page("webhooks.html", webhooks=found.data, may_change=has_scope(visit, Scope.EVERYTHING))
 
 
 async def ask_for_new(visit: Visit) -> Response:
@@ -55,10 +53,13 @@ async def show(visit: Visit) -> Response:
         page = await acted(visit, list_webhook_deliveries, webhook=webhook.id)
     else:
         page = await list_webhook_deliveries(office, DeliveriesWish(webhook=webhook.id), visit.by)
-    rows, more = (page.data, page.next) if page else ([], None)
-    older = f"{PLACE}/{webhook.id}?{urlencode({'after': more})}" if more else ""
     return visit.page(
-        "webhook.html", webhook=webhook, rows=rows, older=older, kinds=EVENT_WORDS, may_change=_may_change(visit)
+        "webhook.html",
+        webhook=webhook,
+        rows=page.data if page else [],
+        older=next_page(visit, f"{PLACE}/{webhook.id}", page),
+        kinds=EVENT_WORDS,
+        may_change=has_scope(visit, Scope.EVERYTHING),
     )
 
 
@@ -101,13 +102,7 @@ def _secret(visit: Visit, made: MadeWebhook) -> Response:
 
 def _number(visit: Visit) -> int:
     number: int = visit.request.path_params["webhook"]
-    if not 1 <= number <= ROW_MOST:
-        raise NotOnFile("There is no such webhook.")
     return number
-
-
-def _may_change(visit: Visit) -> bool:
-    return may(ROLE_SCOPES[visit.session.role], Scope.EVERYTHING)
 
 
 PAGES = (

@@ -1,14 +1,13 @@
 """Withdrawals: cash that partners ask for, approved by one person and paid by another."""
 
-from urllib.parse import urlencode
-
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
-from tollkeeper.core.people.operator_keys import ROLE_SCOPES, Scope, may
+from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.lists import Listed
 from tollkeeper.office.partner import (
     WithdrawalNumber,
@@ -28,7 +27,7 @@ async def show(visit: Visit) -> Response:
     every = visit.query.get("which") == "all"
     page = await acted(visit, list_withdrawals, waiting=not every) or Listed[WithdrawalView]([])
     asked = {"account": visit.query.get("account", "").strip()[:20], "which": "all" if every else ""}
-    more = f"/staff/withdrawals?{urlencode(asked | {'after': page.next})}" if page.next else ""
+    more = next_page(visit, "/staff/withdrawals", page)
     return visit.page("withdrawals.html", rows=page.data, asked=asked, more=more)
 
 
@@ -37,7 +36,7 @@ async def show_one(visit: Visit) -> Response:
     return visit.page(
         "withdrawal.html",
         withdrawal=found,
-        may_decide=may(ROLE_SCOPES[visit.by.role], Scope.MONEY),
+        may_decide=has_scope(visit, Scope.MONEY),
         approved_here=found.approved_by == visit.actor,
         is_own=found.account == visit.session.account_id,
     )

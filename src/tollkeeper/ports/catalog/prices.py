@@ -16,6 +16,17 @@ from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import Price
 
 
+class PreviewTooLong(ValueError):
+    """A preview that would keep the database busy for too long; nothing was changed by it."""
+
+    def __init__(self, days: int, seconds: float) -> None:
+        fewer = "Ask for fewer days" if days > 1 else "Try again when less is going on"
+        super().__init__(
+            f"To look at the calls of {days} {'days' if days > 1 else 'day'} takes more than {seconds:.0f} seconds: "
+            f"where a price has tiers or tools, they are read one by one. {fewer}. Nothing was changed."
+        )
+
+
 class PriceList(Protocol):
     async def published(self) -> PriceBook:
         """What everybody may know: the models of the default group, with all their prices."""
@@ -167,5 +178,5 @@ class PriceDesk(Protocol):
         ...
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-        """What the calls of a model and variant would have cost."""
+        """What the calls of a model and variant would have cost. Raise PreviewTooLong."""
         ...

@@ -15,7 +15,7 @@ import asyncpg
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.parts import OF_INPUT, OF_OUTPUT
 from tollkeeper.core.money.prices import MILLIONTHS, Price
-from tollkeeper.ports.catalog.prices import Effect, Preview
+from tollkeeper.ports.catalog.prices import Effect, Preview, PreviewTooLong
 from tollkeeper.storage.catalog.models import parts_text
 from tollkeeper.storage.postgres.database import Database
 
@@ -61,21 +61,26 @@ union all
 (select account_id, calls, charged, old, new, 0, 0, 0
  from accounts order by abs(new - old) desc, account_id limit $13)
 """
-# Where calls are read one by one, a month of a large service's is much.
-PATIENCE_SECONDS = 600.0
+# Where calls are read one by one, a month of a large service's is much. Nobody's page keeps a connection for longer.
+READING_SECONDS = 20.0
+# A place among those who read for long is waited for, too.
+WAITING_SECONDS = 5.0
 
 
-async def preview_of(database: Database, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-    """What the calls of today and of the days before it would have cost."""
+async def preview_of(
+    database: Database, old: Price, new: Price, since: timedelta, *, accounts_most: int, seconds_most: float
+) -> Preview:
+    """What the calls of today and of the days before it would have cost. Raise PreviewTooLong."""
     by_call = any(price.parts is not None and (price.parts.tiers or price.parts.tools) for price in (old, new))
     worths = _worth(old), _worth(new)
     asked = (since.days, old.model_id, old.variant, *_figures(old), *_figures(new), by_call, accounts_most)
-    async with (
-        database.session(patience_seconds=PATIENCE_SECONDS) as connection,
-        connection.transaction(readonly=True),
-    ):
-        await connection.execute("set local statement_timeout = 0")
-        total, *accounts = await connection.fetch(_effect_sql(*worths), *asked, *worths)
+    async with database.session(patience_seconds=seconds_most + WAITING_SECONDS) as connection:
+        try:
+            async with connection.transaction(readonly=True):
+                await connection.execute(f"set local statement_timeout = '{round(seconds_most * 1_000)}ms'")
+                total, *accounts = await connection.fetch(_effect_sql(*worths), *asked, *worths)
+        except asyncpg.QueryCanceledError as problem:
+            raise PreviewTooLong(since.days, seconds_most) from problem
     return Preview(
         old=old,
         new=new,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from tollkeeper.accounts.providers.outages import PoolOutages
 from tollkeeper.ports.providers.live import PoolReport, ProcessReport
 from tollkeeper.steady import run_and_log
 from tollkeeper.storage.postgres.database import Database
@@ -68,3 +69,10 @@ async def pool_reports(database: Database) -> Sequence[ProcessReport]:
             continue
         found.append(ProcessReport(node=row["node"], process=row["process"], at=row["at"], pool=pool))
     return found
+
+
+async def note_outages(database: Database, found: PoolOutages) -> int:
+    """Write the events of accounts that went out; how many."""
+    values = (list(found.out), list(found.out.values()), sorted(found.ill))
+    told: int = (await database.row("select note_outages($1, $2, $3)", *values))[0]
+    return told

@@ -1,13 +1,13 @@
 """Finding a customer by whatever is at hand: name, e-mail, number, the end of a key, the id of a call."""
 
 import re
-from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
+from tollkeeper.console.staff.list_links import next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.keys import has_key_form, hint
 from tollkeeper.core.people.operator_keys import Scope
@@ -41,7 +41,7 @@ async def find(visit: Visit) -> Response:
 async def show(visit: Visit) -> Response:
     page = await acted(visit, list_accounts) or Listed[AccountRow]([])
     search = visit.query.get("search", "").strip()[:SEARCH_CHARACTERS_MOST]
-    older = f"/staff/customers?{urlencode({'search': search, 'after': page.next})}" if page.next else ""
+    older = next_page(visit, "/staff/customers", page)
     return visit.page("customers.html", rows=page.data, search=search, older=older)
 
 
