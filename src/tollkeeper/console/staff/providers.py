@@ -33,6 +33,7 @@ COLOURS: Mapping[HealthTag, str] = {
     HealthTag.WELL: "tag-good",
     HealthTag.IDLE: "",
     HealthTag.PARTLY: "tag-warn",
+    HealthTag.HALF_OPEN: "tag-warn",
     HealthTag.FAILING: "tag-bad",
     HealthTag.OUT: "tag-bad",
     HealthTag.SUSPENDED: "tag-bad",
