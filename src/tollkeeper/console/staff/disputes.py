@@ -39,7 +39,7 @@ async def show_one(visit: Visit) -> Response:
         proposed=found.proposed_reason,
         wrongs=WRONGS,
         may_credit=may(ROLE_SCOPES[visit.session.role], Scope.MONEY),
-        **call_values(found.call),
+        **await call_values(visit, found.call),
     )
 
 
