@@ -47,4 +47,5 @@ function isBusy() {
     || document.querySelector("details[open], .dropdown-menu.show") !== null || !getSelection().isCollapsed;
 }
 
-if (live) setInterval(() => { if (!isBusy()) location.reload(); }, Number(live.dataset.refresh) * 1000);
+// Without the attribute it is live no more.
+if (live) setInterval(() => { if (live.dataset.refresh && !isBusy()) location.reload(); }, Number(live.dataset.refresh) * 1000);
