@@ -103,6 +103,6 @@ def own_latency_ms(pools: Iterable[PoolReport], percent: float) -> float | None:
 
 
 def _longest(told: Sequence[LiveBreaker]) -> LiveBreaker:
-    """Of one breaker as several processes tell of it."""
+    """One breaker, as several processes tell of it."""
     longest = max(told, key=lambda each: (each.until is not None, each.until.timestamp() if each.until else 0.0))
     return msgspec.structs.replace(longest, processes=sum(each.state is longest.state for each in told))

@@ -97,7 +97,7 @@ def _first(accounts: Sequence[ProviderRow]) -> Sequence[ProviderRow]:
 
 
 def part_failed_for_callers(total: Sums, failures: Sequence[FailureView]) -> str:
-    """Of calls, not of answers: a call that was never answered is a call."""
+    """The part of all calls: one that was never answered is a call, too."""
     calls = total.delivered + sum(each.unanswered for each in failures)
     return percent(sum(each.for_callers for each in failures), calls, decimals=2)
 
