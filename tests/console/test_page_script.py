@@ -106,3 +106,26 @@ def test_a_form_is_sent_once_and_can_be_sent_again_when_no_answer_came(page: Pag
     page.clock.run_for(10_000)
     page.click("form button")
     assert page.evaluate("sent") == [True, False, True]
+
+
+def test_a_live_page_is_loaded_anew_unless_somebody_is_busy_on_it(page: Page) -> None:
+    live = PAGE.replace(
+        "<main>", '<main data-refresh="15"><details><summary>More</summary></details><input id="field">'
+    )
+    page.route(ADDRESS + "/", lambda route: route.fulfill(body=live, content_type="text/html", headers=dict(HEADERS)))
+    page.clock.install()
+    page.goto(ADDRESS)
+    page.evaluate("window.before = true")
+    for busy, done in (
+        ("#field", "document.activeElement.blur()"),
+        ("summary", "document.querySelector('details').open = false"),
+    ):
+        page.click(busy)
+        page.clock.run_for(20_000)
+        assert page.evaluate("window.before") is True
+        page.evaluate(done)
+    page.evaluate("document.activeElement.blur()")
+    # Its third time is due now, and not its fourth: one reload would end the other.
+    with page.expect_navigation():
+        page.clock.run_for(10_000)
+    assert page.evaluate("window.before") is None

@@ -1,5 +1,8 @@
 """Staff's pages of the house: the overview, figures, jobs, nodes, settings."""
 
+import re
+from datetime import UTC, datetime
+
 import asyncpg
 import msgspec
 import pytest
@@ -10,7 +13,10 @@ from tests.console.test_staff_pages import staff_browser
 from tests.customers import Customers
 from tests.people import People
 from tests.storage.usage.rows import Counted, a_call
+from tollkeeper.console.staff.overview import part_failed_for_callers
+from tollkeeper.console.staff.sums import Sums
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.figures import FailureView
 from tollkeeper.settings import Secret, Settings
 
 ATTEMPTS = (
@@ -47,6 +53,39 @@ async def test_the_overview_has_four_figures_four_charts_and_the_house(staff: Br
     assert "busy (429)" in page.text
     assert page.text.count('class="card stat') == 4
     assert provider_name
+
+
+@pytest.mark.parametrize(
+    ("delivered", "broke_off", "unanswered", "shown"),
+    [(10, 0, 90, "90.00 %"), (0, 0, 7, "100.00 %"), (4, 1, 0, "25.00 %"), (0, 0, 0, "–")],
+    ids=["most failed", "an outage", "one broke off", "no call"],
+)
+def test_what_failed_for_callers_is_a_part_of_all_calls(
+    delivered: int, broke_off: int, unanswered: int, shown: str
+) -> None:
+    """Calls that broke off count as delivered, too: something of them came."""
+    hour = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    heard = broke_off + unanswered
+    failures = [FailureView(hour=hour, failure="server", times=500, for_callers=heard, unanswered=unanswered)]
+    assert part_failed_for_callers(Sums(delivered=delivered), failures) == shown
+
+
+async def test_the_overview_is_live_and_shows_losses_and_no_way_to_accounts_that_are_gone(
+    staff: Browser, townsfolk: Customers, town_owner: asyncpg.Connection
+) -> None:
+    model, customer = await townsfolk.a_model(), await townsfolk.a_customer()
+    price = await town_owner.fetchval("select id from price where model_id = $1", model)
+    at_a_loss = '[{"account": "gone", "outcome": "completed", "cost": 900000000000}]'
+    call = await a_call(town_owner, customer, price, usage=Counted(charged=1_000), days_ago=0.001)
+    await town_owner.execute("update usage set attempts = $2::text::jsonb where request_id = $1", call, at_a_loss)
+    page = await staff.get("/staff")
+    assert 'data-refresh="15"' in page.text
+    # Of calls and of failures: a loss has no line, and our own latency has no hours.
+    assert page.text.count('class="spark"') == 2
+    [anchor] = set(re.findall(r"/staff/figures\?hours=23#(h-\d{10})[^>]*calls", page.text)[-1:])
+    assert f'id="{anchor}"' in (await staff.get("/staff/figures?hours=23")).text
+    assert 'href="/staff/providers/gone"' not in (await staff.get(f"/staff/calls/{call}")).text
+    assert 'href="/staff/providers/gone"' not in (await staff.get("/staff/figures?account=gone")).text
 
 
 async def test_figures_are_rows_by_hour_account_and_kind(staff: Browser, provider_name: str) -> None:

@@ -1,6 +1,7 @@
 """Figures of provider accounts: added up or not, they are what the log says, and every attempt counts once."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import asyncpg
 import msgspec
@@ -10,13 +11,21 @@ from tests.customers import Customers
 from tests.office.staff import StaffClient, told
 from tests.storage.usage.rows import Counted, a_call
 from tollkeeper.app import opened
+from tollkeeper.console.staff.hour_charts import KINDS
+from tollkeeper.core.money.charge import Ending
 from tollkeeper.jobs.roll_up_usage import roll_up_usage
 from tollkeeper.office.desks import Office
+from tollkeeper.ports import Failure
+from tollkeeper.relay.dispatch.attempt import TOO_LONG
 from tollkeeper.settings import Settings
+from tollkeeper.storage.postgres import migrations
 from tollkeeper.storage.postgres.database import DatabaseRole
 from tollkeeper.storage.usage.rollups import SqlRollups
 
 HOUR = timedelta(hours=1)
+# The endings that are a provider's failure; all others are the caller's doing, a limit of the caller's, or ours.
+PROVIDERS_FAULT = {Ending.UPSTREAM_BROKE, Ending.REFUSED}
+LIVE_POOL = Path(next(iter(migrations.__path__))) / "versions" / "0040_live_pool.sql"
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -29,10 +38,14 @@ class Tried(msgspec.Struct, frozen=True):
     status: int | None = None
 
 
-async def attempted(owner: asyncpg.Connection, customers: Customers, hours_ago: float, *attempts: Tried) -> None:
+async def attempted(
+    owner: asyncpg.Connection, customers: Customers, hours_ago: float, *attempts: Tried, served: bool = True
+) -> None:
     customer = await customers.a_customer()
     price = await owner.fetchval("select min(id) from price")
-    call = await a_call(owner, customer, price, usage=Counted(charged=1_000), days_ago=hours_ago / 24)
+    call = await a_call(
+        owner, customer, price, usage=Counted(charged=1_000 if served else 0, served=served), days_ago=hours_ago / 24
+    )
     as_json = msgspec.json.encode(attempts).decode()
     await owner.execute("update usage set attempts = $2::text::jsonb where request_id = $1", call, as_json)
 
@@ -115,3 +128,61 @@ async def test_hours_together_have_percentiles_of_all_their_calls(owner_client: 
     assert (whole["attempts"], whole["failed"], whole["delivered"]) == (5, 1, 4)
     assert whole["first_byte_p50_ms"] < 300
     assert whole["first_byte_p99_ms"] >= 2_263
+
+
+async def test_what_a_call_ended_of_is_a_failure_of_the_providers_only_where_it_is_its_fault(
+    owner_client: StaffClient, office: Office, owner: asyncpg.Connection
+) -> None:
+    customers = Customers(office)
+    await customers.a_model()
+    for ending in Ending:
+        await attempted(owner, customers, 1, Tried("main", ending.value))
+    failures = told(await owner_client.get("/figures/failures"))["data"]
+    assert {row["failure"] for row in failures} == {ending.value for ending in PROVIDERS_FAULT}
+    whole = told(await owner_client.get("/figures"))
+    assert (whole["attempts"], whole["failed"]) == (len(Ending), len(PROVIDERS_FAULT))
+
+
+async def test_every_kind_of_failure_that_is_recorded_has_words_of_its_own(
+    owner_client: StaffClient, office: Office, owner: asyncpg.Connection
+) -> None:
+    customers = Customers(office)
+    await customers.a_model()
+    for outcome in (*Failure, TOO_LONG, *Ending):
+        await attempted(owner, customers, 1, Tried("main", str(outcome)))
+    for status in (401, 402, 403, 404, 429, 500, 503, 529):
+        await attempted(owner, customers, 1, Tried("main", "refused", status=status))
+    recorded = {row["failure"] for row in told(await owner_client.get("/figures/failures"))["data"]}
+    assert recorded == set(KINDS) - {"not_kept"}
+
+
+async def test_calls_that_failed_are_answered_or_not(
+    owner_client: StaffClient, office: Office, owner: asyncpg.Connection, settings: Settings
+) -> None:
+    customers = Customers(office)
+    await customers.a_model()
+    await attempted(owner, customers, 2, Tried("main", "upstream_broke"))
+    for _ in range(2):
+        await attempted(owner, customers, 2, Tried("main", "refused", None, status=503), served=False)
+    before = told(await owner_client.get("/figures/failures"))["data"]
+    found = {row["failure"]: (row["for_callers"], row["unanswered"]) for row in before}
+    assert found == {"upstream_broke": (1, 0), "server": (2, 2)}
+    await rolled_up(settings)
+    assert told(await owner_client.get("/figures/failures"))["data"] == before
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_an_upgrade_fills_in_the_last_days_kinds_and_the_number_of_those_before(
+    office: Office, owner: asyncpg.Connection, settings: Settings
+) -> None:
+    await attempted(owner, Customers(office), 60, Tried("main", "silent", None))
+    await rolled_up(settings)
+    every = "select * from failure_hour order by account, hour, failure"
+    before = [tuple(row) for row in await owner.fetch(every)]
+    filling = LIVE_POOL.read_text().partition("-- What is added up already, by kind")[2].partition("grant execute")[0]
+    async with owner.transaction():
+        await owner.execute("delete from failure_hour")
+        await owner.execute(f"--{filling}")
+    after = [tuple(row) for row in await owner.fetch(every)]
+    assert after == [(*row[:2], "not_kept", row[3], 0, 0) if row[2] == "silent" else row for row in before]
+    assert len(after) == 4

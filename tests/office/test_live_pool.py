@@ -67,7 +67,8 @@ async def test_a_breaker_is_as_open_as_the_process_says_that_holds_it_longest(
     await report(gateway, 2, breakers=[out("gpt-4o", 40.0, Trouble.BUSY)])
     row = told(await owner_client.get("/providers/first"))["standing"]
     [breaker] = row["breakers"]
-    assert (breaker["model"], breaker["state"], breaker["processes"]) == ("gpt-4o", "open", 2)
+    assert (breaker["model"], breaker["state"], breaker["processes"]) == ("gpt-4o", "open", 1)
+    assert breaker["of_processes"] == 2
     assert row["tag"] == "partly out"
     assert "gpt-4o is out until" in row["health"]
     assert "busy" in row["health"]
@@ -82,6 +83,18 @@ async def test_an_account_that_is_out_wants_a_person_until_it_is_back(
     assert (matter["kind"], matter["subject"]) == ("provider", "first")
     assert "it failed again and again" in matter["told"]
     await process.end()
+    assert told(await owner_client.get("/attention"))["data"] == []
+
+
+@pytest.mark.usefixtures("first")
+async def test_an_account_that_is_half_open_is_not_out(owner_client: StaffClient, gateway: Database) -> None:
+    await report(gateway, 1, breakers=[out(None, 0.0)])
+    await report(gateway, 2)
+    row = told(await owner_client.get("/providers/first"))["standing"]
+    assert row["tag"] == "half open"
+    assert "half open" in row["health"]
+    [breaker] = row["breakers"]
+    assert (breaker["processes"], breaker["of_processes"]) == (1, 2)
     assert told(await owner_client.get("/attention"))["data"] == []
 
 

@@ -15,6 +15,7 @@ from tollkeeper.accounts.providers.health import HealthTag
 from tollkeeper.accounts.providers.live import own_latency_ms
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.core.pool.breaker import BreakerState
 from tollkeeper.office.act import act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
@@ -142,7 +143,8 @@ def _of_providers(rows: Iterable[ProviderRow]) -> Iterator[Matter]:
         if row.tag in OUT:
             told = f"{row.name}: {row.health}."
         elif row.tag is HealthTag.PARTLY:
-            models = ", ".join(breaker.model for breaker in row.breakers if breaker.model)
+            is_open = [breaker for breaker in row.breakers if breaker.state is BreakerState.OPEN]
+            models = ", ".join(breaker.model for breaker in is_open if breaker.model)
             told = f"{row.name} is out for {models}. Calls of these go to other accounts, if there are any."
         else:
             continue

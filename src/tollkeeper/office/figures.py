@@ -57,12 +57,15 @@ class AccountModelView(msgspec.Struct, frozen=True):
 
 
 class FailureView(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts of one hour that failed in one way; `for_callers`: no other attempt made up for them."""
+    """Attempts of one hour that failed in one way; `for_callers`: no other attempt made up for them; `unanswered`: and
+    their calls had no answer at all (the others broke off). Calls are those that were delivered and those unanswered.
+    """
 
     hour: datetime
     failure: str
     times: int
     for_callers: int
+    unanswered: int
 
 
 @act("GET", "/figures", Scope.READ)
@@ -73,11 +76,18 @@ async def show_figures(office: Office, wish: HoursWish, by: Actor) -> FigureSums
 
 @act("GET", "/figures/failures", Scope.READ)
 async def list_failures(office: Office, wish: HoursWish, by: Actor) -> Listed[FailureView]:
-    """What attempts at providers failed of, by hour: `busy`, `server`, `key_refused`, `unreachable`, `silent`, …"""
+    """What attempts at providers failed of, by hour: `busy`, `server`, `key_refused`, `unreachable`, `silent`, …;
+    `not_kept` for hours of which the kinds were not kept yet."""
     found = await office.figures.failures(wish.hours, wish.account)
     return Listed(
         [
-            FailureView(hour=each.hour, failure=each.failure, times=each.times, for_callers=each.for_callers)
+            FailureView(
+                hour=each.hour,
+                failure=each.failure,
+                times=each.times,
+                for_callers=each.for_callers,
+                unanswered=each.unanswered,
+            )
             for each in found
         ]
     )

@@ -85,6 +85,11 @@ async def provider_rows(office: Office) -> list[ProviderRow]:
     ]
 
 
+async def existing_accounts(office: Office) -> frozenset[str]:
+    """By name. Receipts and figures also know accounts that were removed, and these have no page."""
+    return frozenset(record.name for record in await office.providers.records())
+
+
 def details_of(record: ProviderRecord, row: ProviderRow) -> ProviderDetails:
     return ProviderDetails(
         account=record.id,

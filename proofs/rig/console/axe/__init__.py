@@ -18,6 +18,8 @@ RUN = """rules => axe.run(document, rules.length ? {runOnly: rules} : {}).then(f
     rule: each.id,
     nodes: each.nodes.map(node => node.target.join(" ") + " " + node.html.slice(0, 120)),
   })))"""
+# A live page is not loaded anew while it is looked at.
+STAY = "() => document.querySelector('main[data-refresh]')?.removeAttribute('data-refresh')"
 # A theme changes colours and nothing else: in the dark, the rules about them are looked at once more.
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
 RULES: Mapping[ColourScheme, list[str]] = {"light": [], "dark": OF_COLOURS}
@@ -54,6 +56,7 @@ def look_here(
     visitor: Visitor, url: str, looked: Looked, pictures: Path | None, ways: Sequence[tuple[ColourScheme, str]]
 ) -> None:
     """The page that is open. `url` is what it is called: without a token that may be in its address."""
+    visitor.page.evaluate(STAY)
     visitor.page.evaluate(SCRIPT)
     for theme, size in ways:
         width, height = SIZES[size]

@@ -15,6 +15,8 @@ class HealthTag(StrEnum):
     IDLE = "idle"
     # Some of its models are out.
     PARTLY = "partly out"
+    # It was out, or a model of it: a call tries whether it is back.
+    HALF_OPEN = "half open"
     FAILING = "failing"
     OUT = "out"
     SUSPENDED = "suspended"
@@ -34,7 +36,8 @@ def health_tag(standing: ProviderStanding, live: LiveAccount, *, private_allowed
         (standing.suspended_at is not None, HealthTag.SUSPENDED),
         (live.is_out, HealthTag.OUT),
         (is_failing, HealthTag.FAILING),
-        (bool(live.breakers), HealthTag.PARTLY),
+        (any(each.state is BreakerState.OPEN for each in live.breakers), HealthTag.PARTLY),
+        (bool(live.breakers), HealthTag.HALF_OPEN),
         (standing.attempts > 0, HealthTag.WELL),
     )
     return next((tag for fits, tag in ladder if fits), HealthTag.IDLE)

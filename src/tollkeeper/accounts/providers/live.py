@@ -30,8 +30,9 @@ class LiveBreaker(msgspec.Struct, frozen=True, kw_only=True):
     # When it is tried again; None where a call tries it now.
     until: datetime | None
     because: str
-    # In how many processes.
+    # In how many processes it is so, of how many that tell.
     processes: int
+    of_processes: int
 
 
 class LiveRoom(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,8 @@ class LiveAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_out(self) -> bool:
-        return any(breaker.model is None for breaker in self.breakers)
+        """Half open is not out: a call tries it."""
+        return any(breaker.model is None and breaker.state is BreakerState.OPEN for breaker in self.breakers)
 
 
 class LivePoolView(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +62,7 @@ class LivePoolView(msgspec.Struct, frozen=True, kw_only=True):
 
 def live_pool(reports: Sequence[ProcessReport]) -> LivePoolView:
     rooms: dict[str, LiveRoom] = {}
-    breakers: dict[str, dict[str | None, LiveBreaker]] = {}
+    breakers: dict[str, dict[str | None, list[LiveBreaker]]] = {}
     for report in reports:
         for room in report.pool.rooms:
             before = rooms.get(room.account, LiveRoom())
@@ -72,14 +74,18 @@ def live_pool(reports: Sequence[ProcessReport]) -> LivePoolView:
         for each in report.pool.breakers:
             until = None if each.state is BreakerState.HALF_OPEN else report.at + timedelta(seconds=each.seconds)
             told = LiveBreaker(
-                model=each.model, state=each.state, until=until, because=BECAUSE[each.trouble], processes=1
+                model=each.model,
+                state=each.state,
+                until=until,
+                because=BECAUSE[each.trouble],
+                processes=1,
+                of_processes=len(reports),
             )
-            of_account = breakers.setdefault(each.account, {})
-            of_account[each.model] = _longer(of_account.get(each.model), told)
+            breakers.setdefault(each.account, {}).setdefault(each.model, []).append(told)
     accounts = {
         name: LiveAccount(
             room=rooms.get(name, LiveRoom()),
-            breakers=sorted(breakers.get(name, {}).values(), key=lambda breaker: breaker.model or ""),
+            breakers=sorted(map(_longest, breakers.get(name, {}).values()), key=lambda breaker: breaker.model or ""),
         )
         for name in {*rooms, *breakers}
     }
@@ -96,8 +102,7 @@ def own_latency_ms(pools: Iterable[PoolReport], percent: float) -> float | None:
     return percentile_of(counts, told[0].own_bounds_ms, percent)
 
 
-def _longer(one: LiveBreaker | None, other: LiveBreaker) -> LiveBreaker:
-    if one is None:
-        return other
-    longest = max(one, other, key=lambda each: (each.until is not None, each.until.timestamp() if each.until else 0.0))
-    return msgspec.structs.replace(longest, processes=one.processes + other.processes)
+def _longest(told: Sequence[LiveBreaker]) -> LiveBreaker:
+    """One breaker, as several processes tell of it."""
+    longest = max(told, key=lambda each: (each.until is not None, each.until.timestamp() if each.until else 0.0))
+    return msgspec.structs.replace(longest, processes=sum(each.state is longest.state for each in told))

@@ -37,3 +37,15 @@ document.addEventListener("submit", (event) => {
   setTimeout(() => { delete form.dataset.sent; }, SENT_MS);
 });
 addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => { delete form.dataset.sent; }));
+
+// ---- a page that is live is loaded anew while somebody looks at it and does nothing on it -----------------------------
+const live = document.querySelector("main[data-refresh]");
+
+function isBusy() {
+  const focused = document.activeElement;
+  return document.hidden || Boolean(focused && focused.matches("input, select, textarea, :focus-visible"))
+    || document.querySelector("details[open], .dropdown-menu.show") !== null || !getSelection().isCollapsed;
+}
+
+// Without the attribute it is live no more.
+if (live) setInterval(() => { if (live.dataset.refresh && !isBusy()) location.reload(); }, Number(live.dataset.refresh) * 1000);

@@ -13,6 +13,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.core.usage.receipt import SOURCES
 from tollkeeper.office.calls import CallView, show_call
 from tollkeeper.office.disputes import DisputedCall, DisputeWish, show_dispute
+from tollkeeper.office.provider_views import existing_accounts
 from tollkeeper.ports import NotOnFile
 
 
@@ -33,7 +34,7 @@ async def show(visit: Visit) -> Response:
     call = await acted(visit, show_call, request_id=visit.request.path_params["request_id"])
     if call is None:
         raise NotOnFile("There is no such call.")
-    return visit.page("call.html", dispute=await _dispute(visit, call.request_id), **call_values(call))
+    return visit.page("call.html", dispute=await _dispute(visit, call.request_id), **await call_values(visit, call))
 
 
 async def _dispute(visit: Visit, request_id: UUID) -> DisputedCall | None:
@@ -43,13 +44,18 @@ async def _dispute(visit: Visit, request_id: UUID) -> DisputedCall | None:
         return None
 
 
-def call_values(call: CallView | None) -> Mapping[str, Any]:
+async def call_values(visit: Visit, call: CallView | None) -> Mapping[str, Any]:
     """What the card of a call shows (`call_card`)."""
     receipt = call.receipt if call else None
     took = None
     if call and receipt and call.started_at:
         took = (receipt.settled_at - call.started_at).total_seconds()
-    return {"call": call, "took_seconds": took, "counted_by": SOURCES[receipt.usage_source] if receipt else ""}
+    return {
+        "call": call,
+        "took_seconds": took,
+        "counted_by": SOURCES[receipt.usage_source] if receipt else "",
+        "existing": await existing_accounts(visit.desks.office) if receipt and receipt.attempts else (),
+    }
 
 
 PAGES = (

@@ -30,7 +30,7 @@ async def show_one(visit: Visit) -> Response:
         proposed=found.proposed_reason,
         wrongs=WRONGS,
         may_credit=has_scope(visit, Scope.MONEY),
-        **call_values(found.call),
+        **await call_values(visit, found.call),
     )
 
 

@@ -7,6 +7,7 @@ Rules of this file
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -16,15 +17,47 @@ from tollkeeper.console.staff.sums import Sums, sums_of
 from tollkeeper.core.money.amounts import UNITS_PER_USD
 from tollkeeper.office.figures import FailureView, HourView
 
-# Kinds of failure in words, the commonest first; each has a colour. Whatever else there is, is one kind.
-KINDS: Mapping[str, str] = {
-    "busy": "busy (429)",
-    "server": "its error (5xx)",
-    "unreachable": "not reached",
-    "silent": "no answer in time",
-    "broken": "broke off",
+BUSY, SERVER, KEY, NO_ANSWER, BROKE_OFF, OTHER = (
+    "busy (429)",
+    "its error (5xx)",
+    "key refused",
+    "no answer",
+    "broke off",
+    "other",
+)
+# What is stacked in a chart, in this order: as many as there are colours.
+SERIES = (BUSY, SERVER, KEY, NO_ANSWER, BROKE_OFF, OTHER)
+
+
+class FailureKind(NamedTuple):
+    """What a kind of failure is called in a row, and in which series of a chart it counts."""
+
+    words: str
+    series: str
+
+
+# Every kind that is recorded: how a connection failed (`Failure`), how a call ended (`Ending`) where that is the
+# provider's fault, and refusals by their status.
+KINDS: Mapping[str, FailureKind] = {
+    "busy": FailureKind("busy (429)", BUSY),
+    "server": FailureKind("its error (5xx)", SERVER),
+    "key_refused": FailureKind("our key was refused (401, 402)", KEY),
+    "unreachable": FailureKind("not reached", NO_ANSWER),
+    "silent": FailureKind("no answer in time", NO_ANSWER),
+    "stalled": FailureKind("its answer stalled", BROKE_OFF),
+    "broken": FailureKind("the connection broke before an answer", BROKE_OFF),
+    "upstream_broke": FailureKind("its answer broke off", BROKE_OFF),
+    "too_long": FailureKind("its answer was too long", OTHER),
+    "refused": FailureKind("refused otherwise", OTHER),
+    "not_kept": FailureKind("kind not kept yet", OTHER),
 }
-OTHER = "other"
+
+
+def kind_of(failure: str) -> FailureKind:
+    """A kind of another version of the gateway is told as it is."""
+    return KINDS.get(failure) or FailureKind(failure.replace("_", " "), OTHER)
+
+
 WHOLE_CALLS = Decimal(4)
 
 
@@ -38,6 +71,15 @@ class Hour(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         return f"{self.at:%H:00}"
+
+    @property
+    def anchor(self) -> str:
+        return hour_anchor(self.at)
+
+
+def hour_anchor(at: datetime) -> str:
+    """Where an hour's row stands on the page of the figures."""
+    return f"h-{at:%Y%m%d%H}"
 
 
 def every_hour(
@@ -53,8 +95,8 @@ def every_hour(
 def _hour(at: datetime, row: HourView | None, failures: Sequence[FailureView]) -> Hour:
     kinds: dict[str, int] = {}
     for each in failures:
-        kind = KINDS.get(each.failure, OTHER)
-        kinds[kind] = kinds.get(kind, 0) + each.times
+        series = kind_of(each.failure).series
+        kinds[series] = kinds.get(series, 0) + each.times
     if row is None:
         return Hour(at=at, failures=kinds)
     return Hour(
@@ -75,12 +117,11 @@ class HourCharts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hour_charts(hours: Sequence[Hour], href: str) -> HourCharts:
-    """`href`: the page of the figures."""
-    names = [*KINDS.values(), OTHER]
+    """`href`: the page of the figures; each bar leads to its hour there."""
     return HourCharts(
         calls=_counted(hours, "Calls answered by hour", href, _calls),
-        failures=_counted(hours, "Failed attempts by hour and kind", href, lambda hour: _failures(hour, names)),
-        failure_names=names,
+        failures=_counted(hours, "Failed attempts by hour and kind", href, _failures),
+        failure_names=SERIES,
         first_byte=_counted(hours, "Time to the first byte by hour, in ms: p50, and p99 above it", href, _first_byte),
         money=charts.stacked_bars(
             _bars(hours, href, _money), title="Revenue by hour in USD, with cost", width=charts.HALF_WIDTH
@@ -93,8 +134,14 @@ Pieces = Callable[[Hour], Sequence[tuple[Decimal, str]]]
 
 def _bars(hours: Sequence[Hour], href: str, pieces: Pieces) -> list[charts.Bar]:
     return [
-        charts.Bar(hour.label, [charts.Piece(value, f"{hour.at:%Y-%m-%d %H:00}: {told}", href) for value, told in made])
-        for hour, made in ((hour, pieces(hour)) for hour in hours)
+        charts.Bar(
+            hour.label,
+            [
+                charts.Piece(value, f"{hour.at:%Y-%m-%d %H:00}: {told}", f"{href}#{hour.anchor}")
+                for value, told in pieces(hour)
+            ],
+        )
+        for hour in hours
     ]
 
 
@@ -107,8 +154,8 @@ def _calls(hour: Hour) -> Sequence[tuple[Decimal, str]]:
     return [(Decimal(hour.sums.delivered), f"{hour.sums.delivered:,} calls")]
 
 
-def _failures(hour: Hour, names: Sequence[str]) -> Sequence[tuple[Decimal, str]]:
-    return [(Decimal(hour.failures.get(name, 0)), f"{hour.failures.get(name, 0):,} {name}") for name in names]
+def _failures(hour: Hour) -> Sequence[tuple[Decimal, str]]:
+    return [(Decimal(hour.failures.get(name, 0)), f"{hour.failures.get(name, 0):,} {name}") for name in SERIES]
 
 
 def _first_byte(hour: Hour) -> Sequence[tuple[Decimal, str]]:

@@ -17,11 +17,11 @@ from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.hour_charts import Hour, every_hour, hour_charts
 from tollkeeper.console.staff.list_links import has_scope
 from tollkeeper.console.staff.providers import COLOURS
-from tollkeeper.console.staff.sums import percent, sums_of
+from tollkeeper.console.staff.sums import Sums, percent, sums_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.attention import Matter, MatterKind, is_late, matters_of, show_house
-from tollkeeper.office.figures import HoursWish, list_failures, list_figures_by_hour, show_figures
+from tollkeeper.office.figures import FailureView, HoursWish, list_failures, list_figures_by_hour, show_figures
 from tollkeeper.office.house import list_jobs, list_nodes, show_books_verdict
 from tollkeeper.office.lists import ROWS_MOST
 from tollkeeper.office.provider_views import ProviderRow
@@ -29,8 +29,9 @@ from tollkeeper.office.provider_wishes import ProvidersWish
 from tollkeeper.office.providers import list_providers
 from tollkeeper.office.wishes import NoWish
 
+# With the one that runs.
 HOURS = 24
-FIGURES = "/staff/figures"
+FIGURES = f"/staff/figures?hours={HOURS - 1}"
 # Those that want a look, or have the most calls; the others are a link away.
 ACCOUNTS_SHOWN = 8
 IN_ORDER = (HealthTag.WELL, HealthTag.IDLE, HealthTag.PAUSED, HealthTag.DRAINING)
@@ -38,12 +39,12 @@ IN_ORDER = (HealthTag.WELL, HealthTag.IDLE, HealthTag.PAUSED, HealthTag.DRAINING
 WAYS: Mapping[MatterKind, tuple[str, str]] = {
     MatterKind.BOOKS: ("/staff/jobs", "Look"),
     MatterKind.PROVIDER: ("/staff/providers/{subject}", "Look"),
-    MatterKind.HOLDS: ("/staff/jobs", "Jobs"),
+    MatterKind.HOLDS: ("/staff/nodes", "Nodes"),
     MatterKind.JOB: ("/staff/jobs", "Jobs"),
     MatterKind.DISPUTES: ("/staff/disputes", "Disputes"),
     MatterKind.RESETS: ("/staff/resets", "Resets"),
     MatterKind.WITHDRAWALS: ("/staff/withdrawals", "Withdrawals"),
-    MatterKind.LOTS: ("", ""),
+    MatterKind.LOTS: ("/staff/customers", "Customers"),
     MatterKind.PRICE: ("/staff/prices", "Prices"),
 }
 
@@ -55,22 +56,23 @@ class MatterShown(msgspec.Struct, frozen=True):
 
 
 async def show(visit: Visit) -> Response:
-    office, by, wish = visit.desks.office, visit.by, HoursWish(hours=HOURS)
+    office, by, wish = visit.desks.office, visit.by, HoursWish(hours=HOURS - 1)
     rows = (await list_figures_by_hour(office, wish, by)).data
     failures = (await list_failures(office, wish, by)).data
     hours = every_hour(rows, failures, visit.desks.now(), HOURS)
     accounts = (await list_providers(office, ProvidersWish(limit=ROWS_MOST), by)).data
     jobs, now = (await list_jobs(office, NoWish(), by)).data, visit.desks.now()
-    house = await show_house(office, NoWish(), by)
+    house, total = await show_house(office, NoWish(), by), sums_of(rows)
     return visit.page(
         "overview.html",
         matters=[_shown(visit, each) for each in matters_of(house, accounts, jobs, now)],
-        total=sums_of(rows),
+        total=total,
         whole=await show_figures(office, wish, by),
-        failed_for_callers=sum(each.for_callers for each in failures),
+        figures_page=FIGURES,
+        failed_for_callers=part_failed_for_callers(total, failures),
         hours=hours,
-        sparks=_sparks(hours),
-        pictures=hour_charts(hours, f"{FIGURES}?hours={HOURS}"),
+        sparks=_sparks(hours, failures),
+        pictures=hour_charts(hours, FIGURES),
         accounts=_first(accounts),
         accounts_in_all=len(accounts),
         delivered_in_all=sum(row.delivered for row in accounts),
@@ -96,12 +98,20 @@ def _first(accounts: Sequence[ProviderRow]) -> Sequence[ProviderRow]:
     return sorted(accounts, key=lambda row: (row.tag in IN_ORDER, -row.delivered, row.name))[:ACCOUNTS_SHOWN]
 
 
-def _sparks(hours: Sequence[Hour]) -> Mapping[str, Markup]:
+def part_failed_for_callers(total: Sums, failures: Sequence[FailureView]) -> str:
+    """The part of all calls: one that was never answered is a call, too."""
+    calls = total.delivered + sum(each.unanswered for each in failures)
+    return percent(sum(each.for_callers for each in failures), calls, decimals=2)
+
+
+def _sparks(hours: Sequence[Hour], failures: Sequence[FailureView]) -> Mapping[str, Markup]:
+    """A line has no place below zero: where an hour made a loss, there is none."""
+    failed = [sum(each.for_callers for each in failures if each.hour == hour.at) for hour in hours]
+    margins = [hour.sums.margin for hour in hours]
     series = {
         "calls": [hour.sums.delivered for hour in hours],
-        "failed": [hour.sums.failed for hour in hours],
-        "latency": [hour.first_byte_p50_ms or 0 for hour in hours],
-        "margin": [max(0, hour.sums.margin) for hour in hours],
+        "failed": failed,
+        "margin": margins if min(margins) >= 0 else [],
     }
     return {name: charts.sparkline([Decimal(value) for value in values]) for name, values in series.items()}
 

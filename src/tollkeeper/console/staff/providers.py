@@ -27,6 +27,7 @@ from tollkeeper.office.provider_views import ProviderDetails
 from tollkeeper.office.provider_wishes import ProviderWish
 from tollkeeper.office.providers import list_providers, show_provider
 
+# With the one that runs.
 HOURS = 24
 FILTERS = ("find", "vendor", "tag")
 # The colour of a tag: nothing to do, something to look at, calls go wrong.
@@ -34,6 +35,7 @@ COLOURS: Mapping[HealthTag, str] = {
     HealthTag.WELL: "tag-good",
     HealthTag.IDLE: "",
     HealthTag.PARTLY: "tag-warn",
+    HealthTag.HALF_OPEN: "tag-warn",
     HealthTag.FAILING: "tag-bad",
     HealthTag.OUT: "tag-bad",
     HealthTag.SUSPENDED: "tag-bad",
@@ -77,12 +79,12 @@ async def show_one(visit: Visit) -> Response:
 
 async def account_page(visit: Visit, name: str, *, trial: ProviderTrial | None = None, just_done: str = "") -> Response:
     """An account's page; also as the answer to a form. Raise NotOnFile."""
-    office, by, wish = visit.desks.office, visit.by, HoursWish(hours=HOURS, account=name)
+    office, by, wish = visit.desks.office, visit.by, HoursWish(hours=HOURS - 1, account=name)
     details = await show_provider(office, ProviderWish(name=name), by)
     models = (await list_figures_by_model(office, wish, by)).data
     hours = (await list_figures_by_hour(office, wish, by)).data
     failures = (await list_failures(office, wish, by)).data
-    figures_page = f"/staff/figures?{urlencode({'account': name, 'hours': HOURS})}"
+    figures_page = f"/staff/figures?{urlencode({'account': name, 'hours': HOURS - 1})}"
     return visit.page(
         "provider.html",
         details=details,

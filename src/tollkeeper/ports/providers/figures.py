@@ -46,6 +46,8 @@ class FailureFigures(msgspec.Struct, frozen=True, kw_only=True):
     times: int
     # Those after which no other attempt was made: the caller heard of them.
     for_callers: int
+    # Those of them whose calls had no answer at all; the others broke off in their answers.
+    unanswered: int
 
 
 class ProviderFigures(Protocol):

@@ -51,11 +51,12 @@ BY_MODEL = FIGURES.format(
     by="account, model_id", rolled_up=MODELS.format(sums=SUMS, since=SINCE), buckets=BUCKET_SUMS, since=SINCE
 )
 EACH_FAILURE = """
-select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers
-from (select hour, failure, times, for_callers from failure_hour
+select hour, failure, sum(times)::bigint as times, sum(for_callers)::bigint as for_callers,
+       sum(unanswered)::bigint as unanswered
+from (select hour, failure, times, for_callers, unanswered from failure_hour
       where hour >= {since} and account = $2
       union all
-      select hour, failure, 1, was_last::integer
+      select hour, failure, 1, was_last::integer, (was_last and not delivered)::integer
       from provider_attempts(greatest((select id from provider_horizon), uuid_floor({since})),
                              'ffffffff-ffff-ffff-ffff-ffffffffffff')
       where failed and ($2 = '' or account = $2)) each_one

@@ -22,10 +22,12 @@ begin
         select * from provider_attempts(horizon, step_end)
     ), failures as (
         insert into failure_hour as k
-        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last)
+        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last),
+               count(*) filter (where was_last and not delivered)
         from attempt where failed group by grouping sets ((hour, account, failure), (hour, failure))
         on conflict (account, hour, failure) do update
-        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers
+        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers,
+            unanswered = k.unanswered + excluded.unanswered
     ), whole as (
         insert into service_hour as h
         select hour, count(*), count(*) filter (where failed), count(*) filter (where delivered),

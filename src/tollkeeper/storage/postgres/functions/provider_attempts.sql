@@ -1,5 +1,6 @@
 -- Every attempt of the calls from `p_first` on and before `p_end`, as figures count it. A refusal of what the caller sent
--- (400, 413, 422) is no failure of the account. What a call was charged belongs to the attempt that answered it, its last.
+-- (400, 413, 422) is no failure of the account, nor is a call that ended by the caller's doing, by a limit of the caller's
+-- (`max_charge`) or by ours. What a call was charged belongs to the attempt that answered it, its last.
 -- `failure`: what kind of failure it was; null for none. `was_last`: no other attempt made up for it.
 create or replace function provider_attempts(p_first uuid, p_end uuid)
 returns table (request_id uuid, hour timestamptz, account text, model_id text, failed boolean, delivered boolean,
@@ -24,8 +25,8 @@ as $$
     cross join lateral (select a.place = jsonb_array_length(u.attempts) as is_last) l
     cross join lateral (
         select a.told ->> 'outcome' not in
-                   ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'revoked', 'node_stopped',
-                    'owner_died')
+                   ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'max_charge', 'revoked',
+                    'node_stopped', 'owner_died')
                and coalesce(a.told ->> 'status', '') not in ('400', '413', '422') as failed) f
     where u.request_id >= p_first and u.request_id < p_end
 $$;

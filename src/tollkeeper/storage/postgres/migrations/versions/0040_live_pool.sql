@@ -48,15 +48,18 @@ end $$;
 grant execute on function note_outages(text[], text[], text[]) to tollkeeper_worker;
 
 -- Failures of provider accounts by hour and kind, and of all accounts together (with an empty name); `for_callers`: those
--- after which no other attempt was made.
+-- after which no other attempt was made; `unanswered`: those of them whose calls had no answer at all.
 create table failure_hour (
     account     text not null,
     hour        timestamptz not null,
     failure     text not null,
     times       bigint not null,
     for_callers bigint not null,
+    unanswered  bigint not null,
     primary key (account, hour, failure)
 );
+-- What is too old is removed along it.
+create index failure_hour_by_hour on failure_hour (hour);
 
 -- What all provider accounts came to by hour: hundreds of accounts need not be added up for every look.
 create table service_hour (
@@ -83,7 +86,8 @@ grant select on failure_hour, service_hour to tollkeeper_console, tollkeeper_wor
 -- It says two things more of each attempt.
 drop function provider_attempts(uuid, uuid);
 -- Every attempt of the calls from `p_first` on and before `p_end`, as figures count it. A refusal of what the caller sent
--- (400, 413, 422) is no failure of the account. What a call was charged belongs to the attempt that answered it, its last.
+-- (400, 413, 422) is no failure of the account, nor is a call that ended by the caller's doing, by a limit of the caller's
+-- (`max_charge`) or by ours. What a call was charged belongs to the attempt that answered it, its last.
 -- `failure`: what kind of failure it was; null for none. `was_last`: no other attempt made up for it.
 create or replace function provider_attempts(p_first uuid, p_end uuid)
 returns table (request_id uuid, hour timestamptz, account text, model_id text, failed boolean, delivered boolean,
@@ -108,8 +112,8 @@ as $$
     cross join lateral (select a.place = jsonb_array_length(u.attempts) as is_last) l
     cross join lateral (
         select a.told ->> 'outcome' not in
-                   ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'revoked', 'node_stopped',
-                    'owner_died')
+                   ('completed', 'client_left', 'cut', 'time_limit', 'quota_ran_out', 'max_charge', 'revoked',
+                    'node_stopped', 'owner_died')
                and coalesce(a.told ->> 'status', '') not in ('400', '413', '422') as failed) f
     where u.request_id >= p_first and u.request_id < p_end
 $$;
@@ -138,10 +142,12 @@ begin
         select * from provider_attempts(horizon, step_end)
     ), failures as (
         insert into failure_hour as k
-        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last)
+        select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last),
+               count(*) filter (where was_last and not delivered)
         from attempt where failed group by grouping sets ((hour, account, failure), (hour, failure))
         on conflict (account, hour, failure) do update
-        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers
+        set times = k.times + excluded.times, for_callers = k.for_callers + excluded.for_callers,
+            unanswered = k.unanswered + excluded.unanswered
     ), whole as (
         insert into service_hour as h
         select hour, count(*), count(*) filter (where failed), count(*) filter (where delivered),
@@ -173,5 +179,22 @@ begin
     delete from failure_hour where hour < ledger_now() - interval '100 days';
     return step_end < final;
 end $$;
+
+-- What is added up already, by kind: the last day as the log tells it, that much can be read at once. Of what is older only
+-- the number is known, and its kind is `not_kept`.
+set local enable_seqscan = off;
+insert into failure_hour
+select coalesce(account, ''), hour, failure, count(*), count(*) filter (where was_last),
+       count(*) filter (where was_last and not delivered)
+from provider_attempts(uuid_floor(date_trunc('hour', ledger_now() - interval '24 hours', 'UTC')),
+                       (select id from provider_horizon))
+where failed and hour >= date_trunc('hour', ledger_now() - interval '24 hours', 'UTC')
+group by grouping sets ((hour, account, failure), (hour, failure));
+set local enable_seqscan = on;
+insert into failure_hour
+select coalesce(account, ''), hour, 'not_kept', sum(failed), 0, 0
+from provider_hour
+where failed > 0 and hour < date_trunc('hour', ledger_now() - interval '24 hours', 'UTC')
+group by grouping sets ((hour, account), (hour));
 
 grant execute on function provider_attempts(uuid, uuid) to tollkeeper_console;
