@@ -40,10 +40,10 @@ select hour, sum(attempts), sum(failed), sum(delivered), sum(input_units), sum(o
        array_fill(4 * count(*), array[24])
 from provider_hour group by hour
 ;
-insert into failure_hour (account, hour, failure, times, for_callers)
+insert into failure_hour (account, hour, failure, times, for_callers, unanswered)
 select case when n = 0 then '' else 'provider-' || n end,
        date_trunc('hour', now(), 'UTC') - make_interval(hours => h), failure,
-       times * case when n = 0 then {providers} else 1 end, times
+       times * case when n = 0 then {providers} else 1 end, times, times
 from generate_series(1, {hours}) h, generate_series(0, {providers}) n,
      (values ('server', 4), ('busy', 2)) f (failure, times)
 ;

@@ -46,6 +46,8 @@ async def test_calls_of_all_worker_processes_are_counted_once_and_no_word_of_the
     watched_node: Node, townsfolk: Customers
 ) -> None:
     customer, model = await townsfolk.a_customer(), await townsfolk.a_model(price=DEAR_OUTPUT)
+    # The node answers as soon as one of its processes does.
+    wait_until(lambda: total(scraped(watched_node), "tollkeeper_ready") == 2, within_seconds=60)
     wait_until(lambda: model in ask(watched_node, "/v1/models", key=customer.key).text.decode(), within_seconds=20)
     for _ in range(6):
         assert chat(watched_node, customer.key, model, f"{SECRET_WORDS} [[tokens=20]]").status == 200
