@@ -64,11 +64,13 @@ class Api:
         return ApiReply(answer.status, answer.read())
 
 
-def operator_key(place: Place, name: str, *scopes: Scope, settings: Mapping[str, str] | None = None) -> str:
-    """The text of a new one. `settings`: of another deployment than the place's own."""
+def operator_key(
+    place: Place, name: str, *scopes: Scope, settings: Mapping[str, str] | None = None, account: int | None = None
+) -> str:
+    """The text of a new one. `settings`: of another deployment than the place's own. `account`: whose it is."""
 
     async def make(desk: Office) -> str:
-        wish = NewOperatorKeyWish(name=name, scopes=list(scopes), days=1)
+        wish = NewOperatorKeyWish(name=name, scopes=list(scopes), days=1, account=account)
         return (await create_operator_key(desk, wish, desk.operator)).key
 
     return place.operate(make, settings=settings)

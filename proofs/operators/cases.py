@@ -52,7 +52,7 @@ def cases_sent(stack: ExitStack, place: Place, examples: int, *, by_chance: bool
         problem = ""
         try:
             cases.send(act, examples, lambda status: statuses.update([status]), by_chance=by_chance, account=account)
-        except Exception as found:
+        except (Exception, BaseExceptionGroup) as found:
             problem = " ".join(str(each) for each in _each(found))
         return statuses, Check(f"{act.name} is answered as documented", not problem, problem[:2_000])
 

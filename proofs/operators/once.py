@@ -23,12 +23,14 @@ from proofs.operators.furnished import filled
 from proofs.operators.money_forms import FORMS, TYPED, FormSender
 from proofs.operators.rooms import one_of_each
 from proofs.operators.sessions import VisitorKind, session
+from proofs.operators.staff import staff_person
 from proofs.rig.checks import Check
 from proofs.rig.console.place import Place, PlainConsole
 from proofs.rig.console.residents import a_resident
 from proofs.rig.patience import patience
 from tollkeeper.console.pages import Page
 from tollkeeper.console.staff.table import STAFF
+from tollkeeper.core.people.logins import Role
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import Act
 from tollkeeper.office.table import ACTS
@@ -73,9 +75,14 @@ FIELDS: Mapping[str, Mapping[str, Any]] = {
 
 def approved(place: Place, ids: Ids) -> Ids:
     """By somebody else."""
-    api = Api(place.console.port, operator_key(place, f"second-{uuid4().hex[:8]}", Scope.MONEY))
+    api = Api(place.console.port, _own_key(place, f"second-{uuid4().hex[:8]}"))
     assert api.post(f"/withdrawals/{ids['withdrawal']}/approve", "first", **REASON).status == 200
     return ids
+
+
+def _own_key(place: Place, name: str) -> str:
+    """Somebody's own, with a login behind it: what takes two people takes two of these."""
+    return operator_key(place, name, Scope.MONEY, account=staff_person(place, Role.OPERATOR, name).account_id)
 
 
 def disputed(place: Place, ids: Ids) -> Ids:
@@ -106,7 +113,7 @@ def money_forms() -> list[Page]:
 
 def once_checked(stack: ExitStack, place: Place) -> Iterator[Check]:
     console = stack.enter_context(PlainConsole(dict(place.settings) | PROCESSES))
-    key = operator_key(place, "till", Scope.MONEY)
+    key = _own_key(place, "till")
     moved = {}
     for act in money_acts():
         name = f"{act.name} {AT_ONCE} times at once"

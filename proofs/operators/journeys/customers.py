@@ -38,12 +38,15 @@ def a_customer_found_read_and_credited(browser: Browser, place: Place) -> None:
     own.sign_in(person)
     visitor = staff_member(browser, place, Role.OPERATOR)
     here = f"/staff/customers/{person.account_id}"
-    for text in ("lovelace", person.email, str(person.account_id), f"{key[:4]}…{key[-4:]}", str(call.request_id)):
+    found = dict.fromkeys(("lovelace", person.email, str(person.account_id), f"{key[:4]}…{key[-4:]}"), here)
+    # A call leads to its customer.
+    found = {str(call.request_id): f"/staff/calls/{call.request_id}", **found}
+    for text, place_found in found.items():
         visitor.go("/staff")
         with visitor.another_page():
             visitor.page.locator("#find-anything").fill(text)
             visitor.page.locator("#find-anything").press("Enter")
-        assert visitor.path == here, (text, visitor.main)
+        assert visitor.path == place_found, (text, visitor.main)
     story = visitor.one("#timeline")
     for words in ("Key made", "Signed in", "Credited", "$10.00"):
         assert words in story, story
