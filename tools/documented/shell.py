@@ -136,11 +136,14 @@ class _Session:
 
     def end(self) -> None:
         """End what stays. Raise where it did not stay."""
+        ended = []
         for log in self._staying.glob("*"):
             try:
                 os.kill(int(log.name), signal.SIGTERM)
             except ProcessLookupError:
-                raise RuntimeError(f"a command that should stay has ended:\n{log.read_text()}") from None
+                ended.append(log.read_text())
+        if ended:
+            raise RuntimeError(f"a command that should stay has ended:\n{ended[0]}")
 
     def _environment(self, block: Block) -> dict[str, str]:
         kept = {name: value for name, value in clean_environment().items() if name in {"LANG", "LC_ALL", "TMPDIR"}}
