@@ -158,10 +158,30 @@ def test_no_text_grows_by_being_read() -> None:
     assert 200 < meter.characters <= len(chunk)
 
 
+@pytest.mark.parametrize("number", ["1e9", "1E15", "-0.0", "1.50", "1e999", "123456789012345678901234567890"])
+@pytest.mark.parametrize("body", [b'{"a":%b}', b'{"a":%b,"a":"b"}', b'{"choices":[{"index":0,"delta":{"a":%b}}]}'])
+def test_a_number_counts_as_it_is_written(number: str, body: bytes) -> None:
+    said = body % number.encode()
+    event, whole = Meter(), Meter()
+    assert event.read_event(said) is Event.PASSES
+    assert 0 < event.characters <= len(said)
+    if b"choices" in said:
+        assert event.characters == len(number)
+        whole.read_whole(said.replace(b'{"a"', b'{"a":%b,"a"' % number.encode()))
+        assert whole.output_tokens == count(number + number)
+
+
+def test_a_list_of_flags_counts_no_more_than_what_stands_there() -> None:
+    said = json.dumps({"m" * 100: [True] * 50}).encode()
+    meter = Meter()
+    assert meter.read_event(said) is Event.PASSES
+    assert 100 < meter.characters <= len(said)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        pytest.param([True, True, False], "murmur" * 3, id="flags"),
+        pytest.param([True, True, False], "murmurTrueFalse", id="flags"),
         pytest.param([731, 731], "731731", id="numbers"),
         pytest.param(["ab", "cd", "ab"], "abcdab", id="words"),
         pytest.param([{"text": "ab"}, {"text": "ab"}], "abab", id="objects"),

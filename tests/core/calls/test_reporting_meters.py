@@ -41,6 +41,7 @@ def read(meter: ReportingMeter, answer: Any, piece_bytes: int = 1 << 20) -> None
         pytest.param(
             b'{"data":[{"embedding":[1]}],"usage":{"prompt_tokens":1},"usage":{"prompt_tokens":2}}', 1, 2, id="twice"
         ),
+        pytest.param(b'{"usage":null {"prompt_tokens": 7},"data":[{"embedding":[1]}]}', 1, 7, id="after a null"),
         pytest.param(
             {"data": [FLOATS], "usage": {"x": "y" * USAGE_BYTES_MOST, "prompt_tokens": 7}}, 1, None, id="too long"
         ),

@@ -43,7 +43,9 @@ def check(data: bytes) -> None:
     failing = ResponsesWriter(HEADING, ECHO, TOOLS)
     for event in events:
         failing.pass_event(event, None)
-    _check_events(failing.fail(StreamBroken()))
+    # Those before the last have waited, and are the provider's own.
+    *_, (kind, last) = _check_framing(failing.fail(StreamBroken()))
+    assert kind == f"event: {json.loads(last)['type']}"
     for writer in writers():
         try:
             json.loads(writer.write_whole(data, CLOSING))
@@ -98,6 +100,7 @@ TARGET = Target(
         json.dumps({"choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop"}]}).encode(),
         *anthropic_answer.TARGET.seeds,
         *responses_answer.TARGET.seeds,
+        b'data: {"type": "response.created", "re\x01": 1}\n\n',
     ),
     words=(
         *(b'"choices"', b'"delta"', b'"content"', b'"reasoning_content"', b'"tool_calls"', b'"index"', b'"function"'),

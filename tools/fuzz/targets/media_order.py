@@ -22,11 +22,13 @@ def check(data: bytes) -> None:
         _, _, body = media_request(order, order.model)
         sent = read(body)
         assert [getattr(sent, name) for name in sent.__struct_fields__[:2]] == [order.model, order.variant]
-        # The first of two, and the last of two.
-        _check_reading(order, json.loads(body, object_pairs_hook=lambda pairs: dict(reversed(pairs))))
-        _check_reading(order, json.loads(data))
-        assert order.fields.keys() == json.loads(data).keys()
         _check_limits(order)
+        # The other reader reads nothing that is nested deeper than this one goes.
+        with contextlib.suppress(RecursionError):
+            # The first of two, and the last of two.
+            _check_reading(order, json.loads(body, object_pairs_hook=lambda pairs: dict(reversed(pairs))))
+            _check_reading(order, json.loads(data))
+            assert order.fields.keys() == json.loads(data).keys()
 
 
 def _check_reading(order: MediaOrder, read: Any) -> None:
@@ -66,6 +68,7 @@ TARGET = Target(
         b'{"model":"i","prompt":"a d\xc3\xb6g","stream":false}',
         b'{"model":"t","input":"Hello \\ud83d\\ude00","voice":"alloy","response_format":"wav","speed":1.25}',
         b'{"model":"t","input":"Hi","voice":"nova","stream_format":"audio","instructions":"kindly"}',
+        b'{"model":"i","prompt":"h","x":' + b'[{"a":' * 400 + b"1" + b"}]" * 400 + b"}",
     ),
     words=(b'"model"', b'"prompt"', b'"n"', b'"size"', b'"quality"', b'"input"', b'"voice"', b'"speed"', b'"stream"'),
     grown=(

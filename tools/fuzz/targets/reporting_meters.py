@@ -56,6 +56,7 @@ TARGET = Target(
         b'{"data":[{"b64_json":"iVBO"}],"usage":{"input_tokens":5,"output_tokens":9,"output_tokens_details":{}}}',
         b'{"usage":{"prompt_tokens":1,"estimated":true},"data":[{"embedding":[]}],"usage":{"prompt_tokens":2}}',
         b'{"error":{"message":"no"}}',
+        b'{"usage":null {"prompt_tokens": 1}, "data": [1]}',
     ),
     words=(b'"data"', b'"embedding"', b'"usage"', b'"b64_json"', b'"prompt_tokens"', b"[{", b"}]", b"{{", b"null"),
     grown=(

@@ -56,6 +56,8 @@ LOGPROBS_NAMES = frozenset(
 NUMBERS_EACH = 6
 
 decode_anything = msgspec.json.Decoder(float_hook=read_float).decode
+# With every number that has a point or an exponent as the text that it was: `1e9` has three characters.
+decode_as_written = msgspec.json.Decoder(float_hook=str).decode
 encode = msgspec.json.Encoder().encode
 _NUMBER = re.compile(r"[-+.eE\d]*")
 NOT_READ = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -67,9 +69,9 @@ def text_in(value: Raw, name: str = "", besides: tuple[str, ...] = (), silent: f
     if size_of(value) > STRINGS_BYTES_MOST:
         return _as_written(value)
     try:
-        return "".join(text for text in _once(_strings(decode_anything(value), name, silent)) if text not in besides)
+        return "".join(text for text in _once(_strings(decode_as_written(value), name, silent)) if text not in besides)
     except NOT_READ:
-        # A number out of range, perhaps: what it stands beside is counted with it.
+        # Nested too deep, perhaps, or no UTF-8.
         return _as_written(value)
 
 
@@ -180,11 +182,15 @@ def _once(strings: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _strings(value: Any, name: str, silent: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
-    """Texts, numbers as they are written, and names of what is neither, each with its name."""
+    """Texts, numbers as they are written, and once the name of what is true or false, each with its name."""
     quiet: dict[str, str] = {}
+    flags: set[str] = set()
     free_characters = QUIET_CHARACTERS_MOST
     for within, leaf in _leaves(value, name, silent):
-        text = within if isinstance(leaf, bool) else str(leaf)
+        is_new_flag = isinstance(leaf, bool) and within not in flags
+        text = within if is_new_flag else str(leaf)
+        if is_new_flag:
+            flags.add(within)
         if text in KNOWN_WORDS:
             continue
         if within in NO_OUTPUT and len(text) <= QUIET_CHARACTERS_MOST:

@@ -40,7 +40,7 @@ class ReportingMeter(ImageMeter):
         while at < len(piece):
             was_in_usage, begin = self._is_in_usage, at
             at = self._step(piece, at)
-            if (was_in_usage or self._is_in_usage) and len(self._usage) <= USAGE_BYTES_MOST:
+            if was_in_usage and len(self._usage) <= USAGE_BYTES_MOST:
                 self._usage += piece[begin:at]
 
     def _step(self, piece: bytes, at: int) -> int:
@@ -51,7 +51,7 @@ class ReportingMeter(ImageMeter):
         super()._begin(mark)
         if name == USAGE and self._open == USAGE_PLACE:
             # Of two, a reader keeps the second.
-            self._is_in_usage, self._usage = True, bytearray()
+            self._is_in_usage, self._usage = True, bytearray(mark)
 
     def _end(self, mark: bytes) -> None:
         if self._open == USAGE_PLACE:

@@ -34,7 +34,8 @@ def text_said_twice(body: bytes) -> str:
         return kept
 
     try:
-        json.loads(body.decode("utf-8-sig", "replace"), object_pairs_hook=keep_lost, strict=False)
+        text = body.decode("utf-8-sig", "replace")
+        json.loads(text, object_pairs_hook=keep_lost, parse_float=str, strict=False)
         return text_in(Raw(json.dumps(lost, ensure_ascii=False).encode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return ""
