@@ -125,6 +125,10 @@ class Ledger(Protocol):
         """Remember how to settle a running call, should this process die before it does."""
         ...
 
+    def note_sending(self, request_id: UUID) -> None:
+        """Remember that a call is about to go out to a provider, should this process die: what never did is free."""
+        ...
+
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         """Close a hold. Once this returns it will be done, awaited or not; the result says whether it was open."""
         ...

@@ -83,7 +83,8 @@ async def serve(
     # Nothing stands between this line and the one above, nor between the hold and the `try` after it: whatever fails
     # from here on, the place in the windows is given back and the hold is closed.
     try:
-        bill = Bill(call, caller, payment, offer, relay.ledger(), hold_seconds=timeouts.hold_seconds)
+        ledger = relay.ledger()
+        bill = Bill(call, caller, payment, offer, ledger, hold_seconds=timeouts.hold_seconds)
         call.is_streamed = order.stream
         call.before_cut = partial(bill.note_cut, claims.when_cut)
         journey = Journey(
@@ -94,6 +95,7 @@ async def serve(
             first_byte_seconds=timeouts.first_byte(streamed=order.stream),
             most_output_tokens=offer.model.token_caps.max_output_tokens,
             is_awaited=lambda: call.ended_as is None,
+            before_sending=partial(ledger.note_sending, request.request_id),
         )
         dispatch = partial(relay.dispatcher.deliver, order, journey)
         answer = operation.answer(call, order, bill, dispatch, timeouts.longest_seconds)

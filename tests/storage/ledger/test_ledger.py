@@ -39,6 +39,7 @@ from tollkeeper.ports import (
 )
 from tollkeeper.settings import Settings
 from tollkeeper.storage.customers.accounts import SqlBalances
+from tollkeeper.storage.ledger import sql_ledger
 from tollkeeper.storage.ledger.books import check_books
 from tollkeeper.storage.ledger.journal import Journal
 from tollkeeper.storage.ledger.sql_ledger import SqlLedger
@@ -443,6 +444,58 @@ async def test_what_is_given_back_while_a_hold_is_judged_counts(bench: Bench) ->
 
     ledger._holds._flush = judge_and_be_late
     assert (await ledger.hold(an_order(account, key, 95))).granted
+
+
+@pytest.mark.parametrize("short", ["account", "key", "budget"])
+async def test_what_another_process_is_about_to_give_back_counts(
+    bench: Bench, short: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A busy machine takes longer to book than a usual one.
+    monkeypatch.setattr(sql_ledger, "OTHERS_SETTLE_SECONDS", 2.0)
+    ledger = bench.ledger
+    if not isinstance(ledger, SqlLedger):
+        return  # It has no other processes.
+    account = await bench.account()
+    key = await bench.key(
+        account, quota=100 if short == "key" else None, daily_budget=100 if short == "budget" else None
+    )
+    await bench.treasury.credit(a_credit(account, 100 if short == "account" else 1_000))
+    order = an_order(account, key, 95)
+    assert (await ledger.hold(order)).granted
+    elsewhere = SqlLedger(ledger._database, ledger._worker_id, ledger._journal, patience_seconds=5)
+    settling: list[Awaitable[bool]] = []
+    judge = ledger._holds._flush
+
+    async def judge_while_the_other_ends(rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
+        verdicts = await judge(rows)
+        if not settling:
+            settling.append(elsewhere.settle(a_settlement(order, 1)))
+        return verdicts
+
+    ledger._holds._flush = judge_while_the_other_ends
+    assert (await ledger.hold(an_order(account, key, 95))).granted
+    assert await settling[0]
+
+
+async def test_who_is_short_whatever_comes_back_is_told_so_at_once(bench: Bench) -> None:
+    ledger = bench.ledger
+    if not isinstance(ledger, SqlLedger):
+        return  # It judges once.
+    account = await bench.account()
+    key = await bench.key(account)
+    await bench.treasury.credit(a_credit(account, 100))
+    assert (await ledger.hold(an_order(account, key, 95))).granted
+    judged = 0
+    judge = ledger._holds._flush
+
+    async def judge_and_count(rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
+        nonlocal judged
+        judged += len(rows)
+        return await judge(rows)
+
+    ledger._holds._flush = judge_and_count
+    assert (await ledger.hold(an_order(account, key, 101))).outcome is HoldOutcome.ACCOUNT_SHORT
+    assert judged == 1
 
 
 async def test_a_hold_grows_by_what_other_calls_of_its_account_give_back(bench: Bench) -> None:

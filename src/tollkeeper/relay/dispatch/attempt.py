@@ -32,9 +32,6 @@ class Attempt(msgspec.Struct):
     # The account itself, for those who tell of the attempt afterwards.
     provider: ProviderAccount | None = None
 
-    def note_sent(self) -> None:
-        self.sent = True
-
     def end(self, outcome: str) -> None:
         self.outcome = outcome
         self.ms = milliseconds_since(self.begun)

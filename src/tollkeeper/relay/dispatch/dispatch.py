@@ -241,10 +241,9 @@ class Dispatcher:
         return delivery
 
     async def _send(self, prepared: PreparedRequest, journey: Journey) -> UpstreamAnswer:
-        attempt = journey.attempts[-1]
         headers = (*prepared.headers, ("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
         return await self._upstream.send(
-            UpstreamRequest(prepared.address, headers, prepared.body, journey.first_byte_seconds, attempt.note_sent)
+            UpstreamRequest(prepared.address, headers, prepared.body, journey.first_byte_seconds, journey.note_sending)
         )
 
     async def _send_in_chat(

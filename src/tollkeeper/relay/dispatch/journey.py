@@ -23,7 +23,14 @@ class Journey(msgspec.Struct):
     most_output_tokens: int
     # Whether there is still anybody for whom it would be worth trying again.
     is_awaited: Callable[[], bool]
+    # Told before anything goes out.
+    before_sending: Callable[[], None] = lambda: None
     attempts: list[Attempt] = []
+
+    def note_sending(self) -> None:
+        """The order is about to go out, in the last of its attempts."""
+        self.before_sending()
+        self.attempts[-1].sent = True
 
 
 class Delivery(msgspec.Struct):

@@ -115,6 +115,9 @@ class MemoryLedger:
     def note(self, settlement: Settlement) -> None:
         """Nothing outlives this process, so there is nothing to remember."""
 
+    def note_sending(self, request_id: UUID) -> None:
+        """As above."""
+
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         done = asyncio.get_running_loop().create_future()
         done.set_result(self._settle(settlement))

@@ -21,17 +21,16 @@ from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Charge, Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import (
-    BudgetPeriod,
     CallClaim,
     Extension,
     HoldOrder,
     HoldOutcome,
     HoldVerdict,
-    KeyBudget,
     Progress,
     Settlement,
 )
 from tollkeeper.storage.ledger.journal import Journal
+from tollkeeper.storage.ledger.shortages import SHORT, is_enough_once_settled, shorter_budget
 from tollkeeper.storage.postgres.batch import BadRow, Batcher
 from tollkeeper.storage.postgres.database import Database
 
@@ -41,21 +40,12 @@ HOLD_ONCE = (
 )
 NOTE_CUT = "select note_cut($1, $2, $3, $4)"
 SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-# Of two that are short alike, the month's is told: it lasts longer. A budget that is not set is never short.
-SHORTER_BUDGET = """
-select today,
-       coalesce(coalesce(k.daily_budget - case when b.day >= today then b.day_total else 0 end, 9223372036854775807)
-                >= k.monthly_budget - case when date_trunc('month', b.day) >= date_trunc('month', today)
-                                           then b.month_total else 0 end, false) as is_monthly
-from api_key k join key_books b on b.key_id = k.id,
-     lateral (select (ledger_now() at time zone 'UTC')::date as today) clock
-where k.id = $1
-"""
 CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 
 # No caller waits for a settlement, unless quota is short.
 SETTLES_GATHER_SECONDS = 0.01
-SHORT = frozenset({HoldOutcome.ACCOUNT_SHORT, HoldOutcome.KEY_SHORT, HoldOutcome.BUDGET})
+# What ended in another process is booked by then.
+OTHERS_SETTLE_SECONDS = 3 * SETTLES_GATHER_SECONDS
 # What a settlement that is on its way may change.
 NOT_CERTAIN = SHORT | {HoldOutcome.REPEATED_RUNNING}
 # Transactions that lost a fight, rather than being wrong.
@@ -88,12 +78,16 @@ class SqlLedger:
         verdict = await self._hold(order)
         if verdict.outcome in NOT_CERTAIN and await self._settle_now(order.account_id, returned):
             verdict = await self._hold(order)
+        if verdict.outcome in SHORT and await self._others_may_settle(order, verdict.outcome):
+            verdict = await self._hold(order)
         return await self._with_budget(verdict, order.key_id)
 
     async def extend(self, extension: Extension) -> HoldVerdict:
         returned = self._settles.returned
         verdict = await self._holds.submit(extension)
         if verdict.outcome in SHORT and await self._settle_now(extension.account_id, returned):
+            verdict = await self._holds.submit(extension)
+        if verdict.outcome in SHORT and await self._others_may_settle(extension, verdict.outcome):
             verdict = await self._holds.submit(extension)
         return await self._with_budget(verdict, extension.key_id)
 
@@ -114,16 +108,18 @@ class SqlLedger:
             await asyncio.wait(waiting, timeout=self._patience_seconds)
         return bool(waiting) or self._settles.returned != returned
 
+    async def _others_may_settle(self, asked: HoldOrder | Extension, outcome: HoldOutcome) -> bool:
+        """Wait once for what other processes may be about to give back. Whether there may be enough then."""
+        may_be_enough = await is_enough_once_settled(self._database, asked, outcome)
+        if may_be_enough:
+            await asyncio.sleep(OTHERS_SETTLE_SECONDS)
+        return may_be_enough
+
     async def _with_budget(self, verdict: HoldVerdict, key_id: int) -> HoldVerdict:
         """With a word on which of a key's budgets was short."""
         if verdict.outcome is not HoldOutcome.BUDGET:
             return verdict
-        try:
-            found = await self._database.row(SHORTER_BUDGET, key_id)
-        except StoreUnavailable:
-            return verdict
-        period = BudgetPeriod.MONTH if found["is_monthly"] else BudgetPeriod.DAY
-        return HoldVerdict(verdict.outcome, verdict.available, budget=KeyBudget.of(period, found["today"]))
+        return HoldVerdict(verdict.outcome, verdict.available, budget=await shorter_budget(self._database, key_id))
 
     async def _hold(self, order: HoldOrder) -> HoldVerdict:
         future = self._holds.submit(order)
@@ -143,6 +139,9 @@ class SqlLedger:
         except OSError as problem:
             self.journal_failures += 1
             log.error("the journal cannot be written (%s): a crash now would lose what it should remember", problem)
+
+    def note_sending(self, request_id: UUID) -> None:
+        ...
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         self.note(settlement)
