@@ -25,13 +25,45 @@ async def tried(name: str, step: Callable[[], Awaitable[object]]) -> tuple[bool,
     """Run one step as `run_and_log` does; and what it returned or, in words, why it failed."""
     try:
         return True, await step()
-    except StoreUnavailable:
-        log.warning("%s waits: a store is out of reach", name)
-        return False, "a store was out of reach"
     except Exception as problem:  # Whatever it is, the next turn may go well.
-        told = (str(problem) if isinstance(problem, ForOperators) else "") or without_content(problem)
-        log.error("%s failed: %s", name, told)
+        told = _reason(problem)
+        _log_failure(name, problem, told)
         return False, told
+
+
+class RepeatedStep:
+    """A step of a loop, run as `run_and_log` does; but a failure that lasts is logged once, and when it is over."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._trouble = ""
+
+    async def run(self, step: Callable[[], Awaitable[object]]) -> bool:
+        try:
+            await step()
+        except Exception as problem:  # As above.
+            told = _reason(problem)
+            if told != self._trouble:
+                _log_failure(self._name, problem, told)
+            self._trouble = told
+            return False
+        if self._trouble:
+            log.info("%s goes on", self._name)
+        self._trouble = ""
+        return True
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, StoreUnavailable):
+        return "a store was out of reach"
+    return (str(problem) if isinstance(problem, ForOperators) else "") or without_content(problem)
+
+
+def _log_failure(name: str, problem: Exception, told: str) -> None:
+    if isinstance(problem, StoreUnavailable):
+        log.warning("%s waits: a store is out of reach", name)
+    else:
+        log.error("%s failed: %s", name, told)
 
 
 async def wait_for_event(event: asyncio.Event, within_seconds: float) -> bool:

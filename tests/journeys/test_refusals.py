@@ -183,7 +183,16 @@ async def test_health_is_told_under_any_name(node: Node, addressed_node: Node) -
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"])
 async def test_readiness_has_details_for_this_machine_alone(node: Node, header: str) -> None:
-    assert set(ask(node, "/readyz").json) == {"ready", "database", "ledger", "node", "redis", "providers"}
+    assert set(ask(node, "/readyz").json) == {
+        "ready",
+        "database",
+        "schema",
+        "clock",
+        "ledger",
+        "node",
+        "redis",
+        "providers",
+    }
     assert ask(node, "/readyz", headers={header: "192.0.2.1"}).json == {"ready": True}
 
 

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 from starlette.applications import Starlette
@@ -13,6 +14,7 @@ from starlette.applications import Starlette
 from tollkeeper.accounts.chat import ChatDesk, ChatKeyMaker
 from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
+from tollkeeper.app.first_look import why_not_ready
 from tollkeeper.app.log_site import log_site_of
 from tollkeeper.app.metrics import port_of
 from tollkeeper.app.office import office_of
@@ -121,7 +123,7 @@ def console(settings: Settings) -> Starlette:
 
 
 def desks_of(settings: Settings, database: Database, changes: Changes, notifier: ChangeNotifier) -> Desks:
-    front_desk = front_desk_of(settings, database)
+    front_desk, now = front_desk_of(settings, database), partial(_now, changes)
     return Desks(
         front_desk=front_desk,
         second_factor=FrontDeskSecondFactor(front_desk),
@@ -149,10 +151,16 @@ def desks_of(settings: Settings, database: Database, changes: Changes, notifier:
         prices=SqlPriceDesk(database, notifier),
         price_list=SqlPriceList(database, changes),
         chat=_chat_desk(settings, database),
-        office=office_of(settings, database, notifier, actor="console"),
+        office=msgspec.structs.replace(office_of(settings, database, notifier, actor="console"), now=now),
         database_words=refusal_in_words,
-        now=lambda: datetime.now(UTC),
+        now=now,
+        why_not_ready=partial(why_not_ready, database, changes.schema),
     )
+
+
+def _now(changes: Changes) -> datetime:
+    """By the database's clock, as keys and lots are judged; by this machine's, until the database has told the time."""
+    return changes.now() if changes.knows_time else datetime.now(UTC)
 
 
 def _chat_desk(settings: Settings, database: Database) -> ChatDesk:

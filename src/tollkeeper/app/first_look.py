@@ -1,15 +1,17 @@
 """A process's first look at its database, before it serves: mistakes that waiting does not mend are told at once.
 
 Rules of this file
-1. A database that is away is waited for: a node may start before it. A wrong name, a missing right, a schema that is
-   not there ends the command, in words; whoever supervises the process starts it again.
+1. A database that is away is waited for, and a schema that is not there yet or too old: any process may start first. A
+   wrong password, a missing right or a missing database ends the command, in words; whoever supervises the process
+   starts it again.
 """
 
 from tollkeeper.app.parts import database_of
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.settings import Settings
-from tollkeeper.storage.postgres.database import DatabaseRole
-from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES, DatabaseTrouble, DatabaseUnfit
+from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.revision import SchemaWatch
+from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES, DatabaseTrouble, SchemaUnfit
 
 NO_SCHEMA = "The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first."
 
@@ -23,7 +25,8 @@ async def first_look(settings: Settings, part: DatabaseRole) -> DatabaseTrouble 
     try:
         await database.open()
         if not await database.has_schema():
-            raise DatabaseUnfit(NO_SCHEMA)
+            raise SchemaUnfit(NO_SCHEMA)
+        await SchemaWatch(database).check()
     except DATABASE_FAILURES as problem:
         trouble = database.trouble(problem)
         if trouble is None and not isinstance(problem, StoreUnavailable):
@@ -32,3 +35,14 @@ async def first_look(settings: Settings, part: DatabaseRole) -> DatabaseTrouble 
     finally:
         await database.close()
     return None
+
+
+async def why_not_ready(database: Database, schema: SchemaWatch) -> str:
+    """What is in the way of a process that runs, in words; empty where nothing is."""
+    try:
+        await schema.check()
+        await database.row("select 1")
+    except DATABASE_FAILURES as problem:
+        trouble = database.trouble(problem) or UNANSWERED
+        return trouble.told
+    return ""

@@ -196,12 +196,15 @@ def _health(
     stopping: Stopping,
 ) -> HealthReport:
     """Without provider accounts a node is ready: it was never given any, and no other node would do better. Where there
-    are some and it can open none, it lacks a secret that others have: calls must go to those."""
-    providers = "not read yet" if accounts.trouble is None else accounts.trouble or OK
+    are some and it can open none, it lacks a secret that others have: calls must go to those. A newer schema and a
+    wrong clock are told, and harm no call."""
+    providers = "not read yet" if accounts.trouble is None else accounts.trouble or accounts.left_out or OK
     return HealthReport(
         ready=changes.fresh and bookkeeper.ready and accounts.trouble == "" and not stopping.begun,
         database=OK if changes.fresh else changes.trouble or "out of reach",
-        ledger=OK if bookkeeper.ready else "not begun",
+        schema=changes.schema.newer or OK,
+        clock=changes.clock_trouble or OK,
+        ledger=bookkeeper.trouble or OK,
         node="stopping" if stopping.begun else OK,
         redis=OK if notifier.connected and limiter.is_live else "out of reach, going by shares",
         providers=providers,

@@ -11,7 +11,7 @@ from tollkeeper.edge.calls import Relayed
 from tollkeeper.edge.respond import OK, HealthReport
 from tollkeeper.edge.routes import ROUTES
 from tollkeeper.metrics import table
-from tollkeeper.metrics.port import Collect, MetricsPort
+from tollkeeper.metrics.port import Collect, MetricsPort, WhyNotReady
 from tollkeeper.metrics.series import Sample, each
 from tollkeeper.ports.jobs import JobRecord
 from tollkeeper.providers.pool import LivePool
@@ -34,7 +34,15 @@ CHECK_BOOKS = "check_books"
 POOL_SECONDS = 1.0
 
 
-def port_of(settings: Settings, part: str, port: int, collect: Collect, *, processes: int = 1) -> MetricsPort:
+def port_of(
+    settings: Settings,
+    part: str,
+    port: int,
+    collect: Collect,
+    *,
+    processes: int = 1,
+    why_not_ready: WhyNotReady | None = None,
+) -> MetricsPort:
     """Where a process of this part is asked for its metrics. What fails meanwhile is logged, and left out."""
 
     async def collected() -> Iterable[Sample]:
@@ -46,7 +54,7 @@ def port_of(settings: Settings, part: str, port: int, collect: Collect, *, proce
         await run_and_log("collecting metrics", look)
         return found
 
-    return MetricsPort(part, settings.metrics_host, port, collected, processes=processes)
+    return MetricsPort(part, settings.metrics_host, port, collected, processes=processes, why_not_ready=why_not_ready)
 
 
 class GatewayWatch(msgspec.Struct, frozen=True):
@@ -77,7 +85,7 @@ class GatewayWatch(msgspec.Struct, frozen=True):
             yield table.TRACES_DROPPED, (), self.untraced_calls()
 
     def _of_ledger(self) -> Iterator[Sample]:
-        if not self.bookkeeper.ready:
+        if not self.bookkeeper.begun:
             return
         ledger = self.bookkeeper.ledger
         for name, queue in ledger.queues.items():

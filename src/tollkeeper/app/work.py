@@ -1,12 +1,14 @@
 """The jobs beside the calls."""
 
 import asyncio
+import logging
 import os
 import secrets
 import time
 from functools import partial
 
 from tollkeeper.app.books import book_reviewer_of
+from tollkeeper.app.first_look import why_not_ready
 from tollkeeper.app.log_site import cleaning_turn_of, log_site_of
 from tollkeeper.app.metrics import WorkerWatch, port_of
 from tollkeeper.app.parts import (
@@ -37,6 +39,7 @@ from tollkeeper.jobs.turn_partitions import turn_partitions
 from tollkeeper.jobs.watch_breakers import watch_breakers
 from tollkeeper.providers.post import HttpPoster
 from tollkeeper.settings import Settings
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.customers.brand import brand_on_file
 from tollkeeper.storage.customers.closing import SqlClosedAccounts
 from tollkeeper.storage.customers.notices import SqlAnnouncements, SqlNotices
@@ -49,19 +52,30 @@ from tollkeeper.storage.people.old_logins import forget_old_logins
 from tollkeeper.storage.people.outbox import SqlOutbox
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+from tollkeeper.storage.postgres.revision import SchemaWatch
 from tollkeeper.storage.providers.accounts import SqlSuspensions, suspended_accounts
 from tollkeeper.storage.providers.reports import note_outages, pool_reports
 from tollkeeper.storage.usage.cleaning import SqlCleanUsage
 from tollkeeper.storage.usage.rollups import SqlRollups
 from tollkeeper.storage.webhooks.deliveries import SqlDeliveries, forget_old_events, watch_key_budgets
 
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
 
 async def work(settings: Settings) -> None:
     """The jobs beside the calls, until cancelled."""
     async with opened(settings, DatabaseRole.WORKER) as database:
+        schema = SchemaWatch(database)
         bookkeeper = bookkeeper_of(settings, database, serves=False)
         living = asyncio.create_task(bookkeeper.live())
-        port = port_of(settings, "worker", settings.work_metrics_port, WorkerWatch(database).collect)
+
+        async def trouble() -> str:
+            return await why_not_ready(database, schema) or bookkeeper.trouble
+
+        watch, number = WorkerWatch(database), settings.work_metrics_port
+        port = port_of(settings, "worker", number, watch.collect, why_not_ready=trouble)
         asked = asyncio.create_task(port.serve())
         sweeper = Sweeper(SqlOrphans(database), lambda: bookkeeper.ledger, time.monotonic)
         notifier, poster = notifier_of(settings), poster_of(settings)
@@ -73,6 +87,7 @@ async def work(settings: Settings) -> None:
             *_jobs_of_time(settings, database),
         ]
         try:
+            await _wait_for(schema)
             await Schedule(jobs, SqlJobBook(database, f"{settings.node}/{os.getpid()}")).run_forever()
         finally:
             living.cancel()
@@ -81,6 +96,15 @@ async def work(settings: Settings) -> None:
             await bookkeeper.close()
             await notifier.close()
             await poster.close()
+
+
+async def _wait_for(schema: SchemaWatch) -> None:
+    """Jobs know the schema of their build; one that is too old, or not there yet, is not worked on."""
+    starting = RepeatedStep("start of the jobs")
+    while not await starting.run(schema.check):  # noqa: ASYNC110 (whoever migrates does not say so)
+        await asyncio.sleep(RETRY_SECONDS)
+    if schema.newer:
+        log.warning("%s", schema.newer)
 
 
 def _jobs_of_accounts(settings: Settings, database: Database) -> list[Job]:

@@ -252,7 +252,7 @@ def _need_database(chosen: Settings, part: DatabaseRole) -> None:
     trouble = asyncio.run(first_look(chosen, part))
     if trouble is None:
         return
-    if trouble.lasts:
+    if trouble.ends_processes:
         raise Mistake(trouble.told, ExitCode.STORE)
     logging.getLogger(__name__).warning("%s It is waited for.", trouble.told)
 

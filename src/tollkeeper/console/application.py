@@ -24,7 +24,7 @@ from tollkeeper.console.respond import endpoint, error_page, open_visit
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.console.table import PAGES
 from tollkeeper.console.visit import House
-from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.core.client_ip import is_on_this_machine
 
 register_url_convertor("int", RowNumber())
 
@@ -75,10 +75,10 @@ async def _live(_: Request) -> Response:
     return PlainTextResponse("ok\n", headers={"Cache-Control": "no-store"})
 
 
-async def _ready(desks: Desks, _: Request) -> Response:
-    """Whether the database answers."""
-    try:
-        await desks.prices.now()
-    except StoreUnavailable:
-        return PlainTextResponse("out of reach\n", 503, headers={"Cache-Control": "no-store"})
-    return PlainTextResponse("ok\n", headers={"Cache-Control": "no-store"})
+async def _ready(desks: Desks, request: Request) -> Response:
+    """Whether the database can be used; and to whoever asks on this machine, why not."""
+    trouble = await desks.why_not_ready()
+    peer = request.client.host if request.client else ""
+    told = trouble if is_on_this_machine(peer, lambda name: name in request.headers) else "out of reach"
+    status, text = (503, told) if trouble else (200, "ok")
+    return PlainTextResponse(f"{text}\n", status, headers={"Cache-Control": "no-store"})

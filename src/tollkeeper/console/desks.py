@@ -1,6 +1,6 @@
 """What pages work with: the ports, and what they must know of this deployment."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -65,6 +65,8 @@ class Desks(msgspec.Struct, frozen=True, kw_only=True):
     # A refusal of the database's in words, if it was one.
     database_words: Callable[[Exception], str | None]
     now: Callable[[], datetime]
+    # Why the console cannot serve, for operators; empty where it can.
+    why_not_ready: Callable[[], Awaitable[str]]
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ Rules of this file
 3. What cannot be read as an IP is nobody, and so are trusted proxies.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Network = IPv4Network | IPv6Network
@@ -15,6 +15,8 @@ Ip = IPv4Address | IPv6Address
 PREFIX_V6 = 64
 # Of the networks that are IPv4 in IPv6 clothes.
 MAPPED_BITS = 96
+# What proxies say of those for whom they ask.
+FORWARDED = ("x-forwarded-for", "forwarded", "x-real-ip", "via")
 
 
 class NotAnIp(ValueError):
@@ -88,3 +90,9 @@ def client_in(text: str) -> str:
     if ip is None or (slash and prefix != whole):
         raise NotAnIp(f"'{text}' is not an IP: write one like 192.0.2.7 or 2001:db8::7, or a network 2001:db8::/64.")
     return written(ip)
+
+
+def is_on_this_machine(peer: str, has_header: Callable[[str], bool]) -> bool:
+    """Whether somebody here asks for themselves, and no proxy for somebody else."""
+    address = read_ip(peer)
+    return address is not None and address.is_loopback and not any(map(has_header, FORWARDED))

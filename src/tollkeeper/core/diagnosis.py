@@ -34,6 +34,9 @@ def broken(about: str, told: str, remedy: str) -> Diagnosis:
 
 CLOCK_SECONDS_MOST = 1.0
 CLOCK_SECONDS_BROKEN = 30.0
+# From here on a running process speaks of it.
+CLOCK_SECONDS_TOLD = 5.0
+SET_CLOCK = "Let NTP set the clock of every machine (timedatectl set-ntp true)."
 
 
 def clock(about: str, skew_seconds: float) -> Diagnosis:
@@ -42,5 +45,17 @@ def clock(about: str, skew_seconds: float) -> Diagnosis:
     if off <= CLOCK_SECONDS_MOST:
         return well(about, f"agrees with this machine's clock ({off * 1_000:.0f} ms)")
     told = f"is {off:.1f} s {'ahead of' if skew_seconds > 0 else 'behind'} this machine's clock"
-    remedy = "Let NTP set the clock of every machine (timedatectl set-ntp true)."
-    return (broken if off > CLOCK_SECONDS_BROKEN else to_do)(about, told, remedy)
+    return (broken if off > CLOCK_SECONDS_BROKEN else to_do)(about, told, SET_CLOCK)
+
+
+def clock_trouble(ahead_seconds: float, *, uncertain_seconds: float) -> str:
+    """What a running process says of its machine's clock, which is so far ahead of the database's; empty where it is
+    right, or may be. `uncertain_seconds`: how wrong the measurement can be."""
+    off = abs(ahead_seconds)
+    if off - uncertain_seconds <= CLOCK_SECONDS_TOLD:
+        return ""
+    return (
+        f"This machine's clock is {off:.0f} s {'ahead of' if ahead_seconds > 0 else 'behind'} the database's. Calls go "
+        "on: charges, prices, limits and keys go by the stores' clocks. Its own log, traces and checks of certificates "
+        f"go by this one. {SET_CLOCK}"
+    )

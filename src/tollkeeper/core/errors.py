@@ -17,7 +17,8 @@
     ├── RateLimited           429
     ├── InternalFailure       500   StreamBroken
     ├── Unavailable           503   StoreUnavailable · TooMuchInReading · QueueFull · WorkerFenced ·
-    │                               ProviderUnavailable · TimeLimitReached · NodeStopping · TooMuchToMeasure
+    │                               ProviderUnavailable · TimeLimitReached · NodeStopping · TooMuchToMeasure ·
+    │                               JournalUnavailable
     └── EdgeTimeout           524
 
 Rules of this file
@@ -496,6 +497,13 @@ class WorkerFenced(Unavailable):
     """This process was taken for dead and may book no more calls. Nothing was charged. Try again shortly."""
 
     code = "worker_fenced"
+
+
+class JournalUnavailable(Unavailable):
+    """This node has no room to write down what calls cost, so it takes none. Nothing was sent or charged. Try again
+    shortly."""
+
+    code = "journal_unavailable"
 
 
 class ProviderUnavailable(Unavailable):

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 
 from tollkeeper.core.addresses import Address, AddressBook
-from tollkeeper.core.client_ip import read_ip
+from tollkeeper.core.client_ip import is_on_this_machine
 from tollkeeper.core.errors import (
     AddressUnknown,
     GatewayError,
@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 HEALTH_PATHS = frozenset({"/livez", "/readyz"})
 # How long a call that is cut waits until it can be known again: a retry may come at once.
 NOTED_WITHIN_SECONDS = 2.0
-FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip", b"via")
 
 # What browsers call from the pages of others.
 PREFLIGHTED = ("/v1/", "/v2/", "/dashboard/")
@@ -63,6 +62,8 @@ class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ready: bool
     database: str
+    schema: str
+    clock: str
     ledger: str
     node: str
     redis: str
@@ -214,7 +215,8 @@ class Gateway:
         if exchange.path == "/livez":
             return Reply(b'{"alive":true}')
         health = self._health()
-        told = health if _is_on_this_machine(exchange) else Readiness(ready=health.ready)
+        is_here = is_on_this_machine(exchange.peer, lambda name: bool(exchange.header_lines(name.encode())))
+        told = health if is_here else Readiness(ready=health.ready)
         return Reply(shapes.encode(told), 200 if health.ready else 503)
 
 
@@ -240,9 +242,3 @@ def _untied(refusal: GatewayError) -> GatewayError:
 
 def _is_banned(exchange: Exchange, refusal: GatewayError) -> bool:
     return exchange.ban is not None and exchange.caller is None and not isinstance(refusal, Unavailable)
-
-
-def _is_on_this_machine(exchange: Exchange) -> bool:
-    """Whether somebody here asks for themselves, and no proxy for somebody else."""
-    peer = read_ip(exchange.peer)
-    return peer is not None and peer.is_loopback and not any(map(exchange.header_lines, FORWARDED))

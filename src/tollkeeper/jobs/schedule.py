@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from tollkeeper.ports.jobs import JobBook
-from tollkeeper.steady import run_and_log, tried
+from tollkeeper.steady import RepeatedStep, run_and_log, tried
 
 LOOK_EVERY_SECONDS = 1.0
 
@@ -35,9 +35,10 @@ class Schedule:
 
     async def run_forever(self) -> None:
         """Until cancelled; then jobs under way are cancelled too, and others may have them."""
+        looking = RepeatedStep("look for due jobs")
         try:
             while True:
-                await run_and_log("look for due jobs", self._look)
+                await looking.run(self._look)
                 await asyncio.sleep(LOOK_EVERY_SECONDS)
         finally:
             for task in self._under_way.values():

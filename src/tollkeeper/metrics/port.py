@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 # What a process tells, now.
 Collect = Callable[[], Awaitable[Iterable[Sample]]]
+# Why it cannot do its work, for operators; empty where it can.
+WhyNotReady = Callable[[], Awaitable[str]]
 
 HEAD_BYTES_MOST = 8 * 1024
 HEAD_SECONDS = 2.0
@@ -49,13 +51,24 @@ decode = msgspec.json.Decoder(dict[str, str]).decode
 class MetricsPort:
     """The port of one worker process, which asks the others of its node."""
 
-    def __init__(self, part: str, host: str, port: int, collect: Collect, *, processes: int = 1) -> None:
-        """`part`: gateway, console or worker. `processes`: how many of them share the port."""
+    def __init__(
+        self,
+        part: str,
+        host: str,
+        port: int,
+        collect: Collect,
+        *,
+        processes: int = 1,
+        why_not_ready: WhyNotReady | None = None,
+    ) -> None:
+        """`part`: gateway, console or worker. `processes`: how many of them share the port. `why_not_ready`: of a part
+        that has no other port to be asked on."""
         self._part = part
         self._host = host
         self._port = port
         self._collect = collect
         self._several = processes > 1
+        self._why_not_ready = why_not_ready
         self._numbers = range(2 * processes + SPARE_NUMBERS)
         # Not when this module was loaded: processes may be forked after that.
         self._begun = time.time()
@@ -149,6 +162,9 @@ class MetricsPort:
         if asked == [b"GET", b"/livez"]:
             # The process turns. No store is asked: whoever restarts it for a database that is away mends nothing.
             return "200 OK", b"alive\n"
+        if asked == [b"GET", b"/readyz"] and self._why_not_ready is not None:
+            trouble = await self._why_not_ready()
+            return ("503 Service Unavailable", f"{trouble}\n".encode()) if trouble else ("200 OK", b"ok\n")
         return "404 Not Found", b"Ask for GET /metrics, or GET /livez.\n"
 
     async def _lines(self) -> Lines:

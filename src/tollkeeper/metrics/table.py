@@ -140,7 +140,7 @@ JOURNAL_CALLS = _gauge(
 )
 JOURNAL_FAILURES = _counter(
     "tollkeeper_journal_failures_total",
-    "Settlements that could not be written to the journal: a crash would lose them.",
+    "Times that the journal could not be written, or no room be had for it. New calls are refused until it can.",
 )
 CALL_LOG_DROPPED = _counter("tollkeeper_call_log_dropped_total", "Lines of the call log that nobody took in time.")
 TRACES_DROPPED = _counter(

@@ -16,7 +16,7 @@ from tollkeeper.core.money.charge import Ending
 from tollkeeper.ports import Keys
 from tollkeeper.relay.admit import SCHEME
 from tollkeeper.relay.call import Call, Running
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 
 LOOK_SECONDS = 1.0
 
@@ -37,9 +37,10 @@ class Revocations:
 
     async def follow(self) -> None:
         """Look again and again, until cancelled."""
+        step = RepeatedStep("look for streams of revoked keys")
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            await run_and_log("look for streams of revoked keys", self.look)
+            await step.run(self.look)
 
     async def look(self) -> None:
         for call in self._running.streams():

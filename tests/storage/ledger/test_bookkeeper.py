@@ -172,7 +172,9 @@ async def test_a_settlement_is_booked_even_if_the_journal_cannot_be_written(
     await bookkeeper.ledger.hold(order)
     # /dev/full takes nothing, as a full disk would.
     full = os.open("/dev/full", os.O_WRONLY)
-    monkeypatch.setattr(bookkeeper.ledger._journal._segments[-1], "_descriptor", full)
+    segment = bookkeeper.ledger._journal._segments[-1]
+    monkeypatch.setattr(segment, "_descriptor", full)
+    monkeypatch.setattr(segment, "_room", None)
     assert await bookkeeper.ledger.settle(a_settlement(order, 400)) is True
     await office.let_die(living)
     await bookkeeper.close()

@@ -10,7 +10,7 @@ import asyncio
 
 import msgspec
 
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.postgres.database import Database
 
 EVERY_SECONDS = 1.0
@@ -42,10 +42,11 @@ class SqlRedigests:
 
     async def follow(self) -> None:
         """Until cancelled."""
+        step = RepeatedStep("digesting keys anew")
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             if self._waiting:
-                await run_and_log("digesting keys anew", self.flush)
+                await step.run(self.flush)
 
     async def flush(self) -> int:
         """How many keys were filed anew. Those of a failed batch come again by their next use."""

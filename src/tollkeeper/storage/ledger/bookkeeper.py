@@ -3,6 +3,7 @@
 Rules of this file
 1. No hold is taken before everything that this host's dead workers left open is settled.
 2. A life that was fenced is over: its calls end, and a new life begins with a new number (a fencing token).
+3. Room in the journal is asked for after the journals of dead workers are gone: they may be what fills the disk.
 """
 
 import asyncio
@@ -12,19 +13,26 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.core.errors import ForOperators, StoreUnavailable
 from tollkeeper.ports import Settlement
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.ledger import workers
 from tollkeeper.storage.ledger.journal import Journal, OrphanJournal, orphaned
 from tollkeeper.storage.ledger.journal_folder import UnsafeFolder
 from tollkeeper.storage.ledger.orphans import SqlOrphans
 from tollkeeper.storage.ledger.sql_ledger import SqlLedger
 from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.postgres.revision import SchemaWatch
+from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES
 
 RETRY_SECONDS = 1.0
+NOT_BEGUN = "not begun"
 
 log = logging.getLogger(__name__)
+
+
+class LifeNotBegun(ForOperators):
+    """Something on this host stands against it; the message says what."""
 
 
 class Bookkeeper:
@@ -45,13 +53,27 @@ class Bookkeeper:
         self._former_folder = former_folder
         self._patience_seconds = patience_seconds
         self._serves = serves
+        self._schema = SchemaWatch(database)
         self._ledger: SqlLedger | None = None
         self._former: list[SqlLedger] = []
         self._worker_id = 0
+        # Why its life has not begun, where there are words for it.
+        self._waits_for = ""
+
+    @property
+    def begun(self) -> bool:
+        return self._ledger is not None
+
+    @property
+    def trouble(self) -> str:
+        """Why no calls can be booked, in words; empty where they can."""
+        if self._ledger is None:
+            return self._waits_for or NOT_BEGUN
+        return self._ledger.journal_trouble
 
     @property
     def ready(self) -> bool:
-        return self._ledger is not None
+        return not self.trouble
 
     @property
     def ledger(self) -> SqlLedger:
@@ -62,11 +84,16 @@ class Bookkeeper:
 
     async def live(self) -> None:
         """Begin a life, and another after each that is fenced, until cancelled."""
+        beginning = RepeatedStep("beginning of a worker's life")
         while True:
-            if not await run_and_log("beginning of a worker's life", self._begin):
+            if not await beginning.run(self._begin_in_words):
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            await workers.beat_until_fenced(self._database, self._worker_id)
+            tending = asyncio.create_task(self._tend_journal(self.ledger))
+            try:
+                await workers.beat_until_fenced(self._database, self._worker_id)
+            finally:
+                tending.cancel()
             log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)
             # Its calls may still settle: while its journal stays locked, no other worker replays it.
             self._former.append(self.ledger)
@@ -82,13 +109,42 @@ class Bookkeeper:
             with contextlib.suppress(StoreUnavailable):
                 await workers.end(self._database, self._worker_id)
 
+    async def _tend_journal(self, ledger: SqlLedger) -> None:
+        """Take calls again as soon as there is room for them."""
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            if ledger.journal_trouble:
+                ledger.reserve_journal()
+
+    async def _begin_in_words(self) -> None:
+        try:
+            await self._begin()
+        except DATABASE_FAILURES as problem:
+            found = self._database.trouble(problem)
+            self._waits_for = "" if found is None else found.told
+            raise
+        except ForOperators as problem:
+            self._waits_for = str(problem)
+            raise
+        except OSError as problem:
+            self._waits_for = f"The journal in {self._journal_folder} cannot be begun ({problem.strerror or problem})."
+            raise LifeNotBegun(self._waits_for) from problem
+        self._waits_for = ""
+
     async def _begin(self) -> None:
+        await self._schema.check()
         self._worker_id = await workers.register(self._database, self._node, serves=self._serves)
-        journal = Journal(self._journal_folder, self._worker_id)
+        try:
+            journal = Journal(self._journal_folder, self._worker_id)
+        except OSError:
+            # Others would share the limits with a worker that does not serve.
+            await workers.end(self._database, self._worker_id)
+            raise
         ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
         with contextlib.ExitStack() as undo:
             undo.callback(journal.close)
             closed = await self._replay(ledger)
+            ledger.reserve_journal()
             undo.pop_all()
         if closed:
             log.warning("%d calls of earlier workers on this host were settled", closed)

@@ -9,6 +9,8 @@ Rules of this file
 2. A file is locked while its owner lives. One that can be locked belongs to nobody and is replayed, then removed.
 3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
    used, where the file system keeps such promises: a full disk is an error then, not a signal in the middle of a line.
+4. A segment is left when it is half full. Where no other can be had, `trouble` says so: no new calls may be taken, and
+   those under way have the other half. Nothing but `reserve` ends the trouble.
 """
 
 import fcntl
@@ -31,6 +33,11 @@ from tollkeeper.storage.ledger.journal_folder import JournalFolder, NotOurs
 SEGMENT_BYTES = 4 * 1024 * 1024
 SEGMENT_NAME = re.compile(r"[0-9]{1,18}-[0-9]{6,9}\.journal")
 
+FULL = (
+    "The journal in {folder} cannot be written ({problem}): new calls are refused until it can, and calls under way go "
+    "on. Make room on that disk, and delete no file that ends in .journal."
+)
+
 log = logging.getLogger(__name__)
 
 encode = msgspec.json.Encoder().encode
@@ -47,20 +54,26 @@ class Segment:
         nameless = f"{name}.new"
         folder.remove(nameless)
         self._descriptor: int | None = folder.create(nameless)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder.rename(nameless, self._name)
         self._room: mmap.mmap | None = None
         self._size_bytes = 0
         self.unbooked: set[UUID] = set()
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            folder.rename(nameless, self._name)
+        except OSError:
+            self.leave()
+            raise
 
-    def has_room_for(self, line: bytes) -> bool:
-        return self._size_bytes + len(line) <= SEGMENT_BYTES
+    def is_left_before(self, line: bytes) -> bool:
+        """Whether another segment should take this line. The first line of one has all of its room."""
+        return bool(self._size_bytes) and self._size_bytes + len(line) > SEGMENT_BYTES // 2
 
     def write(self, request_id: UUID, line: bytes) -> None:
         """Raise OSError where there is no room for the line."""
-        if not self.has_room_for(line):
-            raise OSError("a line is longer than its segment")
-        room, end = self._room or self._reserve(), self._size_bytes + len(line)
+        end = self._size_bytes + len(line)
+        if end > SEGMENT_BYTES:
+            raise OSError("its segment is full, and there is no other")
+        room = self._room or self.reserve()
         # A process killed in the middle of this leaves a last line with zeros in it, which no reader takes for one.
         room[self._size_bytes : end] = line
         self._size_bytes = end
@@ -79,7 +92,10 @@ class Segment:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _reserve(self) -> mmap.mmap:
+    def reserve(self) -> mmap.mmap:
+        """Raise OSError where there is no room for the whole of it."""
+        if self._room is not None:
+            return self._room
         if self._descriptor is None:
             raise OSError("the journal is closed")
         os.posix_fallocate(self._descriptor, 0, SEGMENT_BYTES)
@@ -95,13 +111,42 @@ class Journal:
         self._folder = JournalFolder(folder)
         self._worker_id = worker_id
         self._number = 0
-        self._segments = [self._new_segment()]
+        # Why there is no room for the calls to come, in words; empty where there is. Looked at by every call.
+        self.trouble = ""
+        # How often it could not be written, or no room be had.
+        self.failures = 0
+        try:
+            self._segments = [self._new_segment()]
+        except OSError:
+            self._folder.close()
+            raise
 
     def write(self, settlement: Settlement) -> None:
+        """Raise OSError where it could not be written."""
         line = encode(settlement) + b"\n"
-        if not self._segments[-1].has_room_for(line):
-            self._segments.append(self._new_segment())
-        self._segments[-1].write(settlement.request_id, line)
+        if len(line) > SEGMENT_BYTES:
+            self.failures += 1
+            raise OSError("a line is longer than its segment")
+        try:
+            if self._segments[-1].is_left_before(line) and not self.trouble:
+                self._turn()
+            self._segments[-1].write(settlement.request_id, line)
+        except OSError as problem:
+            self._fail(problem)
+            raise
+
+    def reserve(self) -> None:
+        """Have room for the calls to come, or say in `trouble` why there is none."""
+        try:
+            self._segments[-1].reserve()
+            if self._segments[-1].is_left_before(b""):
+                self._segments.append(self._new_reserved())
+        except OSError as problem:
+            self._fail(problem)
+        else:
+            if self.trouble:
+                log.warning("the journal can be written again: new calls are taken")
+            self.trouble = ""
 
     def booked(self, request_id: UUID) -> None:
         """The database has this one."""
@@ -128,9 +173,32 @@ class Journal:
                 segment.remove()
         self._folder.close()
 
+    def _turn(self) -> None:
+        """Go on in another segment; without one, in the half of this one that is left."""
+        try:
+            self._segments.append(self._new_reserved())
+        except OSError as problem:
+            self._fail(problem)
+
+    def _fail(self, problem: OSError) -> None:
+        self.failures += 1
+        if not self.trouble:
+            self.trouble = FULL.format(folder=self._folder.path, problem=problem.strerror or problem)
+            log.error("%s", self.trouble)
+
+    def _new_reserved(self) -> Segment:
+        segment = self._new_segment()
+        try:
+            segment.reserve()
+        except OSError:
+            segment.remove()
+            raise
+        return segment
+
     def _new_segment(self) -> Segment:
+        segment = Segment(self._folder, f"{self._worker_id}-{self._number + 1:06d}")
         self._number += 1
-        return Segment(self._folder, f"{self._worker_id}-{self._number:06d}")
+        return segment
 
 
 class OrphanJournal(NamedTuple):

@@ -4,6 +4,7 @@ Rules of this file
 1. A hold is committed before this returns. A caller who gave up waiting for one gets it voided.
 2. A settlement is in the journal before it is in the queue, and leaves the journal when it is committed.
 3. Nothing is only in memory after `close`.
+4. Without room in the journal no hold is taken. Settlements are: they are in memory then, and on their way.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
+from tollkeeper.core.errors import JournalUnavailable, StoreUnavailable, WorkerFenced
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Charge, Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
@@ -70,10 +71,10 @@ class SqlLedger:
         self._holds = Batcher(self._flush_holds, patience_seconds=patience_seconds, unclaimed=self._void_unclaimed)
         self._settles = Batcher(self._flush_settles, gather_seconds=SETTLES_GATHER_SECONDS)
         self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
-        # Settlements that could not be written to the journal.
-        self.journal_failures = 0
 
     async def hold(self, order: HoldOrder) -> HoldVerdict:
+        if self._journal.trouble:
+            raise JournalUnavailable
         returned = self._settles.returned
         verdict = await self._hold(order)
         if verdict.outcome in NOT_CERTAIN and await self._settle_now(order.account_id, returned):
@@ -99,6 +100,20 @@ class SqlLedger:
     def journal_calls(self) -> int:
         """Calls in the journal that the database does not know to be settled."""
         return self._journal.unbooked
+
+    @property
+    def journal_failures(self) -> int:
+        """How often it could not be written, or no room be had."""
+        return self._journal.failures
+
+    @property
+    def journal_trouble(self) -> str:
+        """Why no new calls are taken, in words; empty where they are."""
+        return self._journal.trouble
+
+    def reserve_journal(self) -> None:
+        """Have room for the calls to come, or know why there is none."""
+        self._journal.reserve()
 
     async def _settle_now(self, account_id: int, returned: int) -> bool:
         """What settlements give back to an account is there before anybody is told that its quota is short. Whether
@@ -134,11 +149,9 @@ class SqlLedger:
             raise
 
     def note(self, settlement: Settlement) -> None:
-        try:
+        # The journal has said what is wrong. The settlement is not lost with it, unless this process dies as well.
+        with contextlib.suppress(OSError):
             self._journal.write(settlement)
-        except OSError as problem:
-            self.journal_failures += 1
-            log.error("the journal cannot be written (%s): a crash now would lose what it should remember", problem)
 
     def note_sending(self, request_id: UUID) -> None:
         ...

@@ -3,7 +3,7 @@
 import asyncio
 
 from tollkeeper.ports import HEARTBEAT_SECONDS
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.postgres.database import Database
 
 BEAT = """
@@ -20,7 +20,7 @@ async def register(database: Database, node: str, *, serves: bool = True) -> int
 
 async def beat_until_fenced(database: Database, worker_id: int) -> None:
     """Say "alive" again and again."""
-    fenced = False
+    fenced, beating = False, RepeatedStep("worker's heartbeat")
 
     async def once() -> None:
         nonlocal fenced
@@ -28,7 +28,7 @@ async def beat_until_fenced(database: Database, worker_id: int) -> None:
         fenced = row["over"]
 
     while not fenced:
-        await run_and_log("worker's heartbeat", once)
+        await beating.run(once)
         await asyncio.sleep(HEARTBEAT_SECONDS)
 
 

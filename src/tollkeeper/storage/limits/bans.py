@@ -17,7 +17,7 @@ import msgspec
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.core.limits.abuse import Policy, ban_seconds
 from tollkeeper.ports import Ban
-from tollkeeper.steady import run_and_log, wait_for_event
+from tollkeeper.steady import RepeatedStep, wait_for_event
 from tollkeeper.storage.postgres.changes import FORGET_ALL, Change, Changes
 from tollkeeper.storage.postgres.database import Database
 
@@ -75,9 +75,10 @@ class SqlBans:
 
     async def follow(self) -> None:
         """Read what changes, until cancelled."""
+        reading = RepeatedStep("reading of bans")
         while True:
             self._news.clear()
-            if not await run_and_log("reading of bans", self.read):
+            if not await reading.run(self.read):
                 self._news.set()
             self._drop_expired()
             await asyncio.sleep(READ_AT_MOST_EVERY_SECONDS)

@@ -9,7 +9,7 @@ from redis.crc import key_slot
 
 from tollkeeper.core.limits.windows import LimitOutcome, Measure, Window, Windows, of_refused
 from tollkeeper.ports import Passage
-from tollkeeper.steady import run_and_log, wait_for_event
+from tollkeeper.steady import RepeatedStep, wait_for_event
 from tollkeeper.storage.limits.lane import Lane
 from tollkeeper.storage.limits.lane_keeper import LaneKeeper
 from tollkeeper.storage.limits.own_admissions import OwnAdmissions
@@ -78,8 +78,9 @@ class RedisLimiter:
         """Know where Redis is and keep the ways to it good, until cancelled."""
         renewing = asyncio.create_task(self._renew())
         try:
+            step = RepeatedStep("search for redis")
             while True:
-                await run_and_log("search for redis", self._look)
+                await step.run(self._look)
                 self._nowhere.forget_old()
                 await self._wait()
         finally:

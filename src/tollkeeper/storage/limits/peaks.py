@@ -9,7 +9,7 @@ import msgspec
 
 from tollkeeper.core.limits.abuse import AbuseVerdict, PeakMinute, PeakTime, Policy
 from tollkeeper.ports import Ban
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.limits.bans import PEAK, ban
 from tollkeeper.storage.postgres.database import Database
 
@@ -59,9 +59,10 @@ class SqlPeaks:
 
     async def follow(self) -> None:
         """Write to the database again and again, until cancelled."""
+        step = RepeatedStep("telling of time at peak")
         while True:
             await asyncio.sleep(FLUSH_EVERY_SECONDS)
-            await run_and_log("telling of time at peak", self.flush)
+            await step.run(self.flush)
 
     async def flush(self) -> None:
         gathered = [(whose, us) for whose, us in self._microseconds.items() if us >= 1_000]

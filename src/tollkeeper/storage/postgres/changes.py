@@ -4,7 +4,8 @@ Rules of this file
 1. The feed in PostgreSQL is the truth and is read every half second. Redis only says "look now".
 2. Freshness counts from the moment a look was begun, so nothing committed before it can be missing.
 3. After a silence longer than the feed is kept, subscribers get FORGET_ALL: they drop everything.
-4. Time is the database's: the node's wall clock is never asked, only its monotonic one.
+4. Time is the database's: the node's wall clock decides nothing. How far it is off is measured by every look, and told.
+5. Nothing is fresh by a schema that is too old for this build.
 """
 
 import asyncio
@@ -18,9 +19,11 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from tollkeeper.core.diagnosis import clock_trouble
 from tollkeeper.core.errors import StoreUnavailable
-from tollkeeper.steady import run_and_log, wait_for_event
+from tollkeeper.steady import RepeatedStep, wait_for_event
 from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.postgres.revision import SchemaWatch
 from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES
 
 CHANNEL = "tollkeeper:changes"
@@ -69,6 +72,9 @@ class Changes:
         self._unix_epoch = time.time() - time.monotonic()
         # Why the last look failed, in words; empty where it went well, or nothing is known about it.
         self.trouble = ""
+        # Why this machine's clock should be set, in words; empty where it is right.
+        self.clock_trouble = ""
+        self.schema = SchemaWatch(database)
         # Processes that serve calls from this database, the one that asks included.
         self.live_workers = 1
         self._counts_from = float("-inf")
@@ -84,6 +90,10 @@ class Changes:
         """Whether every change committed more than two seconds ago is known here."""
         return time.monotonic() < self._fresh_until
 
+    @property
+    def knows_time(self) -> bool:
+        return self._epoch is not None
+
     def now(self) -> datetime:
         if self._epoch is None:
             raise StoreUnavailable
@@ -94,9 +104,10 @@ class Changes:
 
     async def follow(self) -> None:
         """Look again and again, until cancelled."""
+        looking = RepeatedStep("change feed")
         while True:
             self._look_now.clear()
-            await run_and_log("change feed", self._look)
+            await looking.run(self._look)
             await wait_for_event(self._look_now, LOOK_EVERY_SECONDS)
 
     async def _look(self) -> None:
@@ -104,14 +115,22 @@ class Changes:
             await self.look()
         except DATABASE_FAILURES as problem:
             found = self._database.trouble(problem)
-            told = "" if found is None else found.told
-            if told and told != self.trouble:
-                log.warning("the change feed waits: %s", told)
-            self.trouble = told
-            raise
+            if found is None:
+                self.trouble = ""
+                raise
+            if found.told != self.trouble:
+                log.warning("this process is not ready: %s", found.told)
+            self.trouble = found.told
+            return
+        if self.trouble:
+            log.info("the database can be used again")
         self.trouble = ""
 
     async def look(self) -> None:
+        newer = self.schema.newer
+        await self.schema.check()
+        if self.schema.newer not in {"", newer}:
+            log.warning("%s", self.schema.newer)
         begun = time.monotonic()
         since = self._horizon if begun - self._fresh_until < FORGET_AFTER_SECONDS else None
         found = await self._database.row(LOOK, END_OF_TIME if since is None else str(since), CHANGES_MOST + 1)
@@ -130,8 +149,16 @@ class Changes:
         middle = (begun + time.monotonic()) / 2
         self._epoch = found["now"].astimezone(UTC) - timedelta(seconds=middle)
         self._unix_epoch = self._epoch.timestamp()
+        self._judge_clock(time.monotonic() - begun)
         self._count_workers(begun, found["workers"])
         self._fresh_until = begun + FRESH_FOR_SECONDS
+
+    def _judge_clock(self, round_trip_seconds: float) -> None:
+        ahead_seconds = time.time() - time.monotonic() - self._unix_epoch
+        told = clock_trouble(ahead_seconds, uncertain_seconds=round_trip_seconds / 2)
+        if bool(told) != bool(self.clock_trouble):
+            log.warning("%s", told or "this machine's clock is right again")
+        self.clock_trouble = told
 
     def _count_workers(self, begun: float, workers: int) -> None:
         """After an outage of the database no heartbeat is fresh: for a while fewer workers seem alive than are."""

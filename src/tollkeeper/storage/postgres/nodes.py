@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tollkeeper import __version__
 from tollkeeper.ports.house import NodeRecord
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.postgres.database import Database
 
 HEARTBEAT_EVERY_SECONDS = 5.0
@@ -45,12 +45,12 @@ async def beat(database: Database, node_name: str, secrets_known: Sequence[str] 
     """Say "alive" again and again, and which secrets are known here, until cancelled. Each beat also cleans the change
     feed of what everybody knows."""
 
-    begun = time.monotonic()
+    begun, beating = time.monotonic(), RepeatedStep("heartbeat")
 
     async def once() -> None:
         await database.row(BEAT, node_name, __version__, time.monotonic() - begun, list(secrets_known))
         await database.row("select trim_changes()")
 
     while True:
-        await run_and_log("heartbeat", once)
+        await beating.run(once)
         await asyncio.sleep(HEARTBEAT_EVERY_SECONDS)

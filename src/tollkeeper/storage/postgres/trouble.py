@@ -2,7 +2,8 @@
 
 Rules of this file
 1. What is told names the login, the database and the server, never a password.
-2. What waiting does not mend (a wrong name, a missing right) is told apart from a server that is away.
+2. What waiting does not mend (a wrong password, a missing right) is told apart from a server that is away, and from a
+   schema that somebody is about to migrate.
 3. Servers speak many languages: their errors are known by SQLSTATE, not by their words.
 """
 
@@ -24,6 +25,10 @@ GUIDE = "docs/guides/stores.md has the logins and their rights."
 
 class DatabaseUnfit(ForOperators):
     """A database that this version cannot work with; the message says why."""
+
+
+class SchemaUnfit(DatabaseUnfit):
+    """A schema that is not there yet, or too old. Whoever migrates it mends that, and this process sees it."""
 
 
 # What whoever asks the database may meet.
@@ -49,10 +54,16 @@ class DatabasePlace(msgspec.Struct, frozen=True):
 
 
 class DatabaseTrouble(msgspec.Struct, frozen=True):
-    """What is wrong. `lasts`: until somebody mends it, however long one waits."""
+    """What is wrong. `lasts`: until somebody mends it, however long one waits. `is_awaited`: somebody is likely to be
+    about to mend it, so that a process which is to run for long waits, while a command ends."""
 
     told: str
     lasts: bool
+    is_awaited: bool = False
+
+    @property
+    def ends_processes(self) -> bool:
+        return self.lasts and not self.is_awaited
 
 
 def place_of_database(url: str) -> DatabasePlace:
@@ -87,7 +98,7 @@ def _causes(problem: BaseException | None) -> Iterator[BaseException]:
 
 def _trouble(problem: BaseException, place: DatabasePlace) -> DatabaseTrouble | None:
     if isinstance(problem, DatabaseUnfit):
-        return DatabaseTrouble(str(problem), lasts=True)
+        return DatabaseTrouble(str(problem), lasts=True, is_awaited=isinstance(problem, SchemaUnfit))
     if isinstance(problem, asyncpg.PostgresError):
         telling = TOLD.get(problem.sqlstate or "") or TOLD_OF_CLASS.get((problem.sqlstate or "")[:2])
         return None if telling is None else telling(place, problem)
@@ -107,6 +118,12 @@ def _mistake(words: str) -> Callable[[DatabasePlace, BaseException], DatabaseTro
 
 def _passing(words: str) -> Callable[[DatabasePlace, BaseException], DatabaseTrouble]:
     return lambda place, problem: DatabaseTrouble(words.format(place=place, problem=_line(problem)), lasts=False)
+
+
+def _awaited(words: str) -> Callable[[DatabasePlace, BaseException], DatabaseTrouble]:
+    """What comes with a migration, or with the server itself."""
+    told = _mistake(words)
+    return lambda place, problem: msgspec.structs.replace(told(place, problem), is_awaited=True)
 
 
 def _right_missing(place: DatabasePlace, problem: BaseException) -> DatabaseTrouble:
@@ -142,7 +159,7 @@ def _line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
-NOT_MIGRATED = _mistake(
+NOT_MIGRATED = _awaited(
     "The database {place.name} at {place.server} has no Tollkeeper schema yet, or an older one. "
     "Run 'tollkeeper migrate' first."
 )
@@ -201,7 +218,8 @@ TOLD_OF_KIND: tuple[tuple[type[BaseException], TroubleTeller], ...] = (
     ),
     (
         socket.gaierror,
-        _mistake("The name {place.host} is not known here. Is the host in TOLLKEEPER_DATABASE_URL right?"),
+        # A name may come with its server, as those of containers do.
+        _awaited("The name {place.host} is not known here. Is the host in TOLLKEEPER_DATABASE_URL right?"),
     ),
     (
         asyncpg.InternalClientError,

@@ -11,7 +11,7 @@ from tollkeeper.core.money.prices import millionths
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import NotOnFile, ProviderAccount
 from tollkeeper.settings import Secret
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.envelope import CannotOpen, EnvelopeKeys, unseal
 from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
 from tollkeeper.storage.postgres.database import Database
@@ -29,6 +29,11 @@ NAMED = COLUMNS + "where name = $1"
 
 LOOK_EVERY_SECONDS = 1.0
 NONE_OPENS = "none of {count} accounts can be opened: TOLLKEEPER_ENVELOPE_KEYS lacks the key that sealed them"
+SOME_LEFT_OUT = (
+    "{count} of {all} accounts cannot be opened and get no calls: {names}. Put the key back that sealed them "
+    "(TOLLKEEPER_ENVELOPE_KEYS), or give them another: tollkeeper provider rotate-key NAME"
+)
+NAMED_MOST = 10
 
 log = logging.getLogger(__name__)
 decode_models = msgspec.json.Decoder(dict[str, str]).decode
@@ -44,20 +49,27 @@ class SqlProviderAccounts:
         self._snapshot = Snapshot(changes, "pool", self._read, even_stale=True)
         # Why this process can call no provider although there are accounts; None before they were read.
         self.trouble: str | None = None
+        # Which accounts are out because their keys cannot be read, in words, while others serve.
+        self.left_out = ""
 
     async def all(self) -> Sequence[ProviderAccount]:
         return await self._snapshot.get()
 
     async def follow(self) -> None:
         """Have them in memory before a call needs them, and again soon after each change, until cancelled."""
+        reading = RepeatedStep("reading of provider accounts")
         while True:
-            await run_and_log("provider accounts", self.all)
+            await reading.run(self.all)
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def _read(self) -> Sequence[ProviderAccount]:
         rows = await self._database.rows(ALL)
-        opened = _those_that_open(rows, self._envelope_keys)
+        opened, left_out = _opened_and_left_out(rows, self._envelope_keys)
         self.trouble = "" if opened or not rows else NONE_OPENS.format(count=len(rows))
+        told = _left_out_in_words(left_out, len(rows))
+        if told != self.left_out:
+            log.error("%s", told or "the keys of all provider accounts can be opened")
+        self.left_out = told
         return opened
 
 
@@ -81,7 +93,10 @@ class SqlSuspensions:
 
 
 async def suspended_accounts(database: Database, envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
-    return _those_that_open(await database.rows(SUSPENDED), envelope_keys)
+    opened, left_out = _opened_and_left_out(await database.rows(SUSPENDED), envelope_keys)
+    if left_out:
+        log.error("suspended accounts that cannot be opened are not tested: %s", ", ".join(left_out))
+    return opened
 
 
 async def account_named(database: Database, envelope_keys: EnvelopeKeys, name: str) -> ProviderAccount:
@@ -105,14 +120,24 @@ async def _row_named(database: Database, name: str) -> asyncpg.Record:
     return row
 
 
-def _those_that_open(rows: Sequence[asyncpg.Record], envelope_keys: EnvelopeKeys) -> Sequence[ProviderAccount]:
-    accounts = []
+def _left_out_in_words(names: Sequence[str], of: int) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED_MOST} more" if len(names) > NAMED_MOST else ""
+    return SOME_LEFT_OUT.format(count=len(names), all=of, names=", ".join(names[:NAMED_MOST]) + more)
+
+
+def _opened_and_left_out(
+    rows: Sequence[asyncpg.Record], envelope_keys: EnvelopeKeys
+) -> tuple[Sequence[ProviderAccount], Sequence[str]]:
+    """The accounts, and the names of those whose keys cannot be opened here."""
+    accounts, left_out = [], []
     for row in rows:
         try:
             accounts.append(_opened(row, envelope_keys))
-        except CannotOpen as problem:
-            log.error("provider account %s is left out: %s", row["name"], problem)
-    return accounts
+        except CannotOpen:
+            left_out.append(row["name"])
+    return accounts, left_out
 
 
 def _opened(row: asyncpg.Record, envelope_keys: EnvelopeKeys) -> ProviderAccount:

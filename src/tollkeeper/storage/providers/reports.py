@@ -12,7 +12,7 @@ import msgspec
 
 from tollkeeper.accounts.providers.outages import PoolOutages
 from tollkeeper.ports.providers.live import PoolReport, ProcessReport
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.postgres.database import Database
 
 REPORT_EVERY_SECONDS = 5.0
@@ -46,8 +46,9 @@ class SqlPoolReports:
 
     async def follow(self) -> None:
         """Report again and again, until cancelled."""
+        step = RepeatedStep("report of the pool")
         while True:
-            await run_and_log("report of the pool", self.write)
+            await step.run(self.write)
             await asyncio.sleep(REPORT_EVERY_SECONDS)
 
     async def write(self) -> None:

@@ -11,7 +11,7 @@ import time
 from uuid import UUID
 
 from tollkeeper.ports.refused import RefusedCall
-from tollkeeper.steady import run_and_log
+from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.postgres.database import Database
 
 FLUSH_EVERY_SECONDS = 1.0
@@ -50,12 +50,13 @@ class SqlRefusalBook:
 
     async def follow(self) -> None:
         """Write to the database again and again, until cancelled."""
+        step = RepeatedStep("noting of refused calls")
         while True:
             await asyncio.sleep(FLUSH_EVERY_SECONDS)
             if time.monotonic() - self._counted_since >= HOUR_SECONDS:
                 self._counted, self._counted_since = {}, time.monotonic()
             if self._waiting:
-                await run_and_log("noting of refused calls", self.flush)
+                await step.run(self.flush)
 
     async def flush(self) -> None:
         while self._waiting:
