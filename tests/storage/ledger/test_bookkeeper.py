@@ -97,7 +97,10 @@ async def test_a_life_that_ends_in_order_leaves_nothing(office: Office) -> None:
 async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(office: Office) -> None:
     bookkeeper, living = await office.a_life()
     streamed, finished, unheard = office.an_order(), office.an_order(), office.an_order(20_000_000)
-    await bookkeeper.ledger.hold(unheard)
+    never_sent = office.an_order(20_000_000)
+    for order in (unheard, never_sent):
+        await bookkeeper.ledger.hold(order)
+    bookkeeper.ledger.note_sending(unheard.request_id)
     for order in (streamed, finished):
         await bookkeeper.ledger.hold(order)
         noted = Charge(Quota(123), Usage(10, 113), UsageSource.JOURNAL)
@@ -120,6 +123,8 @@ async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(offi
     assert (wholly["charged"], wholly["ending"]) == (700, "completed")
     unknown = await office.receipt(unheard)
     assert (unknown["charged"], unknown["usage_source"]) == (RATE.charge(Usage(10)), "counted_input")
+    free = await office.receipt(never_sent)
+    assert (free["charged"], free["ending"], free["usage_source"]) == (0, "refused", "none")
     await office.let_die(living)
     await successor.close()
     assert list(office.folder.iterdir()) == []
@@ -131,6 +136,7 @@ async def test_parts_of_price_and_usage_count_though_their_worker_died(office: O
     noted, unheard = office.an_order(), office.an_order(20_000_000)
     for order in (noted, unheard):
         await bookkeeper.ledger.hold(order)
+        bookkeeper.ledger.note_sending(order.request_id)
     bookkeeper.ledger.note(a_settlement(noted, 700, usage=IN_PARTS))
     await office.let_die(living)
     bookkeeper.ledger._journal.close()

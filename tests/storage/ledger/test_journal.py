@@ -13,7 +13,8 @@ from tests.storage.ledger.benches import a_settlement, an_order
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.storage.ledger import journal as journals
-from tollkeeper.storage.ledger.journal import Journal, orphaned
+from tollkeeper.storage.ledger.journal import Journal
+from tollkeeper.storage.ledger.orphan_journals import orphaned
 
 WRITE_AND_DIE = """
 import os, signal, sys
@@ -77,6 +78,44 @@ def test_journals_of_the_version_before_there_were_parts_are_read(tmp_path: Path
     [orphan] = orphaned(tmp_path)
     assert [settlement.charge.usage for settlement in orphan.settlements] == [Usage(10), Usage(10, 5, 2)]
     assert [settlement.charge.amount for settlement in orphan.settlements] == [5, 9]
+
+
+def test_which_calls_were_sent_is_known_of_every_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path, 7)
+    orders = [an_order(1, 1, 5) for _ in range(60)]
+    for order in orders[:50]:
+        journal.write_sending(order.request_id)
+    # The first half of them ended well.
+    for order in orders[:25]:
+        journal.booked(order.request_id)
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert orphan.settlements == []
+    assert not any(orphan.never_sent(order.request_id) for order in orders[25:50])
+    assert all(orphan.never_sent(order.request_id) for order in orders[50:])
+
+
+def test_a_call_whose_sending_was_half_noted_was_not_sent(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    sent, torn = an_order(1, 1, 5).request_id, an_order(1, 1, 5).request_id
+    journal.write_sending(sent)
+    journal.write_sending(torn)
+    journal.close()
+    [file] = tmp_path.iterdir()
+    written = file.read_bytes().rstrip(b"\0")
+    file.write_bytes(written[:-9] + bytes(100))
+    [orphan] = orphaned(tmp_path)
+    assert (orphan.never_sent(sent), orphan.never_sent(torn)) == (False, True)
+
+
+@pytest.mark.parametrize("written", [LINES_BEFORE_PARTS, b""], ids=["settlements", "nothing"])
+def test_journals_of_versions_that_noted_no_sending_do_not_say_what_was_sent(tmp_path: Path, written: bytes) -> None:
+    Journal(tmp_path, 7).close()
+    (tmp_path / "7-000001.journal").write_bytes(written)
+    (tmp_path / "7-000001.journal").chmod(0o600)
+    [orphan] = orphaned(tmp_path)
+    assert not orphan.never_sent(an_order(1, 1, 5).request_id)
 
 
 def test_a_torn_last_line_is_left_to_the_sweeper(tmp_path: Path) -> None:

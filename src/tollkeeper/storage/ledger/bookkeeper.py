@@ -17,10 +17,11 @@ from tollkeeper.core.errors import ForOperators, StoreUnavailable
 from tollkeeper.ports import Settlement
 from tollkeeper.steady import RepeatedStep
 from tollkeeper.storage.ledger import workers
-from tollkeeper.storage.ledger.journal import Journal, OrphanJournal, orphaned
+from tollkeeper.storage.ledger.journal import Journal
 from tollkeeper.storage.ledger.journal_folder import UnsafeFolder
+from tollkeeper.storage.ledger.orphan_journals import OrphanJournal, orphaned
 from tollkeeper.storage.ledger.orphans import SqlOrphans
-from tollkeeper.storage.ledger.sql_ledger import SqlLedger
+from tollkeeper.storage.ledger.sql_ledger import SqlLedger, void
 from tollkeeper.storage.postgres.database import Database
 from tollkeeper.storage.postgres.revision import SchemaWatch
 from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES
@@ -156,7 +157,9 @@ class Bookkeeper:
         for orphan in chain(orphaned(self._journal_folder), _orphaned_before(self._former_folder)):
             from_journal = await _settle_all(ledger, orphan.settlements)
             await workers.end(self._database, orphan.worker_id)
-            from_the_rest = await _settle_all(ledger, await orphans.find_of_worker(orphan.worker_id))
+            found = await orphans.find_of_worker(orphan.worker_id)
+            rest = [void(left) if orphan.never_sent(left.request_id) else left for left in found]
+            from_the_rest = await _settle_all(ledger, rest)
             closed += from_journal + from_the_rest
             for path in orphan.paths:
                 path.unlink(missing_ok=True)

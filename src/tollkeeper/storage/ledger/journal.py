@@ -9,7 +9,9 @@ Rules of this file
 2. A file is locked while its owner lives. One that can be locked belongs to nobody and is replayed, then removed.
 3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
    used, where the file system keeps such promises: a full disk is an error then, not a signal in the middle of a line.
-4. A segment is left when it is half full. Where no other can be had, `trouble` says so: no new calls may be taken, and
+4. Before a call goes out to a provider, a line says so: of the open holds of a dead worker those without one were never
+   sent, and are free. A segment that keeps such lines says so in its first.
+5. A segment is left when it is half full. Where no other can be had, `trouble` says so: no new calls may be taken, and
    those under way have the other half. Nothing but `reserve` ends the trouble.
 """
 
@@ -17,21 +19,15 @@ import fcntl
 import logging
 import mmap
 import os
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from tollkeeper.ports import Settlement
-from tollkeeper.storage.ledger.journal_folder import JournalFolder, NotOurs
+from tollkeeper.storage.ledger.journal_folder import JournalFolder
 
 SEGMENT_BYTES = 4 * 1024 * 1024
-SEGMENT_NAME = re.compile(r"[0-9]{1,18}-[0-9]{6,9}\.journal")
 
 FULL = (
     "The journal in {folder} cannot be written ({problem}): new calls are refused until it can, and calls under way go "
@@ -40,8 +36,11 @@ FULL = (
 
 log = logging.getLogger(__name__)
 
+# The first line of a segment, and what stands before the id of a call that is about to be sent.
+MARKS_SENDING = b"marks sending\n"
+SENDING = b"sending "
+
 encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder(Settlement).decode
 
 
 class Segment:
@@ -56,7 +55,9 @@ class Segment:
         self._descriptor: int | None = folder.create(nameless)
         self._room: mmap.mmap | None = None
         self._size_bytes = 0
+        # Calls whose settlement is in it, and those that it knows to be sent.
         self.unbooked: set[UUID] = set()
+        self.sent: set[UUID] = set()
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             folder.rename(nameless, self._name)
@@ -66,18 +67,22 @@ class Segment:
 
     def is_left_before(self, line: bytes) -> bool:
         """Whether another segment should take this line. The first line of one has all of its room."""
-        return bool(self._size_bytes) and self._size_bytes + len(line) > SEGMENT_BYTES // 2
+        return self._size_bytes > len(MARKS_SENDING) and self._size_bytes + len(line) > SEGMENT_BYTES // 2
 
-    def write(self, request_id: UUID, line: bytes) -> None:
+    def write(self, line: bytes) -> None:
         """Raise OSError where there is no room for the line."""
+        room = self._room or self.reserve()
         end = self._size_bytes + len(line)
         if end > SEGMENT_BYTES:
             raise OSError("its segment is full, and there is no other")
-        room = self._room or self.reserve()
         # A process killed in the middle of this leaves a last line with zeros in it, which no reader takes for one.
         room[self._size_bytes : end] = line
         self._size_bytes = end
-        self.unbooked.add(request_id)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it says something that the database does not know."""
+        return bool(self.unbooked or self.sent)
 
     def remove(self) -> None:
         self._folder.remove(self._name)
@@ -100,6 +105,7 @@ class Segment:
             raise OSError("the journal is closed")
         os.posix_fallocate(self._descriptor, 0, SEGMENT_BYTES)
         self._room = mmap.mmap(self._descriptor, SEGMENT_BYTES)
+        self.write(MARKS_SENDING)
         return self._room
 
 
@@ -124,16 +130,14 @@ class Journal:
     def write(self, settlement: Settlement) -> None:
         """Raise OSError where it could not be written."""
         line = encode(settlement) + b"\n"
-        if len(line) > SEGMENT_BYTES:
+        if len(MARKS_SENDING) + len(line) > SEGMENT_BYTES:
             self.failures += 1
             raise OSError("a line is longer than its segment")
-        try:
-            if self._segments[-1].is_left_before(line) and not self.trouble:
-                self._turn()
-            self._segments[-1].write(settlement.request_id, line)
-        except OSError as problem:
-            self._fail(problem)
-            raise
+        self._write(line).unbooked.add(settlement.request_id)
+
+    def write_sending(self, request_id: UUID) -> None:
+        """Raise OSError where it could not be written."""
+        self._write(b"%b%b\n" % (SENDING, request_id.hex.encode())).sent.add(request_id)
 
     def reserve(self) -> None:
         """Have room for the calls to come, or say in `trouble` why there is none."""
@@ -152,10 +156,11 @@ class Journal:
         """The database has this one."""
         for segment in self._segments:
             segment.unbooked.discard(request_id)
+            segment.sent.discard(request_id)
         if len(self._segments) == 1:
             return
         # A line that is replayed although its call was settled does nothing, so segments may go in any order.
-        for segment in [segment for segment in self._segments[:-1] if not segment.unbooked]:
+        for segment in [segment for segment in self._segments[:-1] if not segment.is_wanted]:
             self._segments.remove(segment)
             segment.remove()
 
@@ -167,11 +172,22 @@ class Journal:
     def close(self) -> None:
         """Leave behind only what is not booked."""
         for segment in self._segments:
-            if segment.unbooked:
+            if segment.is_wanted:
                 segment.leave()
             else:
                 segment.remove()
         self._folder.close()
+
+    def _write(self, line: bytes) -> Segment:
+        """The segment that has it now."""
+        try:
+            if self._segments[-1].is_left_before(line) and not self.trouble:
+                self._turn()
+            self._segments[-1].write(line)
+        except OSError as problem:
+            self._fail(problem)
+            raise
+        return self._segments[-1]
 
     def _turn(self) -> None:
         """Go on in another segment; without one, in the half of this one that is left."""
@@ -199,66 +215,3 @@ class Journal:
         segment = Segment(self._folder, f"{self._worker_id}-{self._number + 1:06d}")
         self._number += 1
         return segment
-
-
-class OrphanJournal(NamedTuple):
-    """The files of a dead worker, with the last settlement of every call in them."""
-
-    worker_id: int
-    paths: list[Path]
-    settlements: list[Settlement]
-
-
-def orphaned(path: Path) -> Iterator[OrphanJournal]:
-    """Every worker whose files can be locked. They stay locked by this process while they are being handled. Raise
-    UnsafeFolder, and FileNotFoundError where there is no such folder."""
-    with closing(JournalFolder(path, create=False)) as folder:
-        for worker_id, group in groupby(_segments_in(folder), key=lambda name: _place(name)[0]):
-            with ExitStack() as stack:
-                own, last = [], dict[UUID, Settlement]()
-                try:
-                    for name in group:
-                        for file in stack.enter_context(_locked(folder, name)):
-                            own.append(path / name)
-                            last |= {settlement.request_id: settlement for settlement in _settlements(file.read())}
-                except (BlockingIOError, FileNotFoundError):
-                    continue
-                if own:
-                    yield OrphanJournal(worker_id, own, list(last.values()))
-
-
-def _segments_in(folder: JournalFolder) -> list[str]:
-    """In the order in which they were written."""
-    names = [name for name in folder.names() if name.endswith(".journal")]
-    for name in names:
-        if not SEGMENT_NAME.fullmatch(name):
-            log.warning("%s is left alone: no journal has such a name", folder.path / name)
-    return sorted(filter(SEGMENT_NAME.fullmatch, names), key=_place)
-
-
-def _place(name: str) -> tuple[int, int]:
-    """Worker and number of a segment, from its name."""
-    worker_id, _, number = name.removesuffix(".journal").partition("-")
-    return int(worker_id), int(number)
-
-
-@contextmanager
-def _locked(folder: JournalFolder, name: str) -> Iterator[Sequence[BinaryIO]]:
-    """The file, locked; nothing where it is not ours. Raise BlockingIOError while its worker lives."""
-    try:
-        descriptor = folder.open(name)
-    except NotOurs as problem:
-        log.warning("%s is left alone: %s", folder.path / name, problem)
-        yield ()
-        return
-    with os.fdopen(descriptor, "rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield (file,)
-
-
-def _settlements(text: bytes) -> Iterator[Settlement]:
-    # What follows the last line is room that was not used.
-    for line in text.rstrip(b"\0").splitlines():
-        # The last line may be torn: its call is settled by the sweeper.
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            yield decode(line)

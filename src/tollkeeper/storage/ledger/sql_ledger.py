@@ -154,7 +154,8 @@ class SqlLedger:
             self._journal.write(settlement)
 
     def note_sending(self, request_id: UUID) -> None:
-        ...
+        with contextlib.suppress(OSError):
+            self._journal.write_sending(request_id)
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         self.note(settlement)
@@ -234,7 +235,7 @@ class SqlLedger:
             raise BadRow("a value does not fit its column") from problem
 
 
-def void(order: HoldOrder, attempts: tuple[Mapping[str, object], ...] = ()) -> Settlement:
+def void(order: HoldOrder | Settlement, attempts: tuple[Mapping[str, object], ...] = ()) -> Settlement:
     """The settlement of a call that cost nothing."""
     nothing = Charge(Quota(0), Usage(0), UsageSource.NONE)
     return Settlement(
