@@ -1,13 +1,15 @@
 """Time limits of what every call goes through: as `asyncio.timeout` keeps them."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from tollkeeper.steady import Timeout, in_a_thread_of_its_own
+from tollkeeper.core.errors import ForOperators, StoreUnavailable
+from tollkeeper.steady import RepeatedStep, Timeout, in_a_thread_of_its_own
 
 Limit = Callable[[float], AbstractAsyncContextManager[object]]
 LIMITS: tuple[Limit, ...] = (Timeout, asyncio.timeout)
@@ -122,3 +124,22 @@ async def test_a_thread_that_nobody_waits_for_any_more_disturbs_nobody() -> None
     await asyncio.to_thread(done.wait)
     await asyncio.sleep(0.01)
     assert waiting.cancelled()
+
+
+async def test_a_step_that_fails_again_and_again_says_so_once_and_when_it_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    step, outcomes = RepeatedStep("the step"), [StoreUnavailable()] * 3 + [ForOperators("no room")] * 2 + [None] * 2
+
+    async def turn() -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+
+    with caplog.at_level(logging.INFO):
+        assert [await step.run(turn) for _ in range(7)] == [False] * 5 + [True] * 2
+    assert caplog.messages == [
+        "the step waits: a store is out of reach",
+        "the step failed: no room",
+        "the step goes on",
+    ]

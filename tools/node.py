@@ -83,6 +83,8 @@ class Node:
     """One `tollkeeper serve`, from start to stop."""
 
     command = "serve"
+    # What Python runs, before the command.
+    program: tuple[str, ...] = ("-m", "tollkeeper")
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.port = int(settings.get("TOLLKEEPER_PORT") or free_port())
@@ -108,7 +110,7 @@ class Node:
     def start(self, *, until_ready: bool = True) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tollkeeper", self.command],
+                [sys.executable, *self.program, self.command],
                 env=clean_environment() | self.settings,
                 stdout=log,
                 stderr=log,

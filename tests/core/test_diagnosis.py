@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollkeeper.core.diagnosis import clock
+from tollkeeper.core.diagnosis import clock, clock_trouble
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,21 @@ def test_a_clock_is_judged_by_how_far_it_is_off(skew_seconds: float, condition: 
     assert line.condition == condition
     assert words in line.told
     assert bool(line.remedy) == (condition != "ok")
+
+
+@pytest.mark.parametrize(
+    ("ahead_seconds", "uncertain_seconds", "words"),
+    [
+        (4.9, 0.0, ""),
+        (-300.0, 0.1, "This machine's clock is 300 s behind the database's."),
+        (300.0, 0.1, "This machine's clock is 300 s ahead of the database's."),
+        # An answer that took so long says little about the time.
+        (8.0, 4.0, ""),
+    ],
+)
+def test_a_running_process_speaks_of_a_clock_that_is_surely_wrong(
+    ahead_seconds: float, uncertain_seconds: float, words: str
+) -> None:
+    told = clock_trouble(ahead_seconds, uncertain_seconds=uncertain_seconds)
+    assert told.startswith(words)
+    assert bool(told) == bool(words)

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,40 @@ def test_a_full_disk_is_told_when_room_is_reserved_and_forgotten_when_there_is_s
     journal.close()
     [orphan] = orphaned(tmp_path)
     assert [settlement.charge.amount for settlement in orphan.settlements] == [6]
+
+
+def test_calls_under_way_have_half_a_segment_when_the_disk_is_full_and_all_is_read_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 16_384)
+    journal, written = Journal(tmp_path, 7), 0
+    journal.reserve()
+    with monkeypatch.context() as full:
+        full.setattr(os, "posix_fallocate", refuse)
+        while not journal.trouble:
+            journal.write(a_settlement(an_order(1, 1, 5), written))
+            written += 1
+        assert "(No space left on device): new calls are refused" in journal.trouble
+        in_its_first_half = written
+        with suppress(OSError):
+            while True:
+                journal.write(a_settlement(an_order(1, 1, 5), written))
+                written += 1
+        assert written > 1.8 * in_its_first_half
+        with pytest.raises(OSError, match="there is no other"):
+            journal.write(a_settlement(an_order(1, 1, 5), written))
+        journal.reserve()
+        assert journal.trouble
+        assert len(list(tmp_path.iterdir())) == 1
+    journal.reserve()
+    assert journal.trouble == ""
+    journal.write(a_settlement(an_order(1, 1, 5), written))
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert [settlement.charge.amount for settlement in orphan.settlements] == list(range(written + 1))
 
 
 def test_a_line_longer_than_a_segment_is_refused_and_harms_nothing(
