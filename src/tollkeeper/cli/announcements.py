@@ -7,7 +7,7 @@ import typer
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID
+from tollkeeper.cli.customers import MOST_ID, MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.prices import moment_in
@@ -35,10 +35,13 @@ async def add(
     chinese: Annotated[str, typer.Option(help="The text in Chinese.")],
     until: Annotated[str, typer.Option(metavar="TIME", help="Until when, UTC: 2026-12-31 or 2026-12-31T18:00.")],
     start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when, UTC; otherwise now.")] = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Show a text on the console's home page and where people sign in."""
     starts_at = None if start is None else moment_in(start)
-    wish = NewAnnouncementWish(english=english, chinese=chinese, starts_at=starts_at, ends_at=moment_in(until))
+    wish = NewAnnouncementWish(
+        english=english, chinese=chinese, starts_at=starts_at, ends_at=moment_in(until), reason=reason
+    )
     made = await perform(add_announcement, wish)
     say(f"announcement {made.id} is shown from {moment(made.starts_at)} until {moment(made.ends_at)}")
 
@@ -58,10 +61,11 @@ async def list_announcements(as_json: AsJson = False) -> None:
 
 
 @announce_app.command("remove")
-@command()
+@command(ValueError)
 async def remove(
     announcement: Annotated[int, typer.Argument(metavar="ANNOUNCEMENT", max=MOST_ID, help="Its number.")],
+    reason: Reason,
 ) -> None:
     """Show it no longer."""
-    done = await perform(end_announcement, AnnouncementNumber(announcement=announcement))
+    done = await perform(end_announcement, AnnouncementNumber(announcement=announcement, reason=reason))
     say(f"announcement {announcement} is not shown" + ("" if done.changed else ", as it was before"))

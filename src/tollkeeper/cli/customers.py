@@ -45,12 +45,16 @@ from tollkeeper.office.wishes import AccountReason, AccountWish
 
 CURRENT_TERM_MONTHS = 9
 REASON_OF_CREDITS = "credited on the command line"
+# For what a customer asks for, and gets.
+REASON_HERE = "on the command line"
 
 account_app = typer.Typer(help="Customers' accounts.", no_args_is_help=True)
 
 MOST_ID = 2**63 - 1
 AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", max=MOST_ID, help="The account's number.")]
 Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
+# Where `office/reasons` says that one is welcome.
+MaybeReason = Annotated[str, typer.Option(help="Why, if there is more to say than what is done.")]
 WriteOff = Annotated[
     bool, typer.Option("--write-off", help="Let go what was spent or paid out of it. Without it: that is owed.")
 ]
@@ -120,13 +124,14 @@ async def timeline(account: AccountId, limit: PageLimit = 50, after: After = "",
 
 
 @account_app.command("create")
-@command()
+@command(ValueError)
 async def create(
     name: Annotated[str, typer.Argument(help="What to call the account.")],
     group: Annotated[str, typer.Option(help="The group whose prices and limits it has.")] = "standard",
+    reason: MaybeReason = "",
 ) -> None:
     """Open an account."""
-    made = await perform(create_account, NewAccountWish(name=name, group=group))
+    made = await perform(create_account, NewAccountWish(name=name, group=group, reason=reason))
     say(f"account {made.account}")
 
 

@@ -20,7 +20,7 @@ from tollkeeper.office.act import MoneyWish, act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import AccountNumber, AccountReason, AccountWish, Changed, Usd
+from tollkeeper.office.wishes import AccountNumber, AccountReason, AccountWish, Changed, ReasonText, Usd
 from tollkeeper.ports import Credit
 from tollkeeper.ports.customers.roster import (
     AccountEvent,
@@ -40,6 +40,7 @@ AccountsGroup = Annotated[str, msgspec.Meta(max_length=64, description="Whose pr
 class NewAccountWish(msgspec.Struct, frozen=True, kw_only=True):
     name: Name
     group: AccountsGroup = DEFAULT_GROUP
+    reason: ReasonText = ""
 
 
 class MadeAccount(msgspec.Struct, frozen=True):

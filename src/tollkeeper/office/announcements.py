@@ -12,7 +12,7 @@ from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.instants import Instant, in_reach
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import ROW_MOST, Changed
+from tollkeeper.office.wishes import ROW_MOST, Changed, ReasonText
 from tollkeeper.ports.announcements import AnnouncementRecord, NewAnnouncement
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,10 +27,12 @@ class NewAnnouncementWish(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: Instant
     # None: from now on.
     starts_at: Instant | None = None
+    reason: ReasonText = ""
 
 
 class AnnouncementNumber(msgspec.Struct, frozen=True, kw_only=True):
     announcement: Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The announcement's number.")]
+    reason: ReasonText
 
 
 @act("GET", "/announcements", Scope.READ)

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.deeds import DeedField, DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
@@ -70,7 +70,6 @@ DECISIONS = (
         button="Approve it",
         back=BACK,
         done="withdrawal-approved",
-        fields=(REASON,),
     ),
     StaffDeed(
         path=f"{ONE}/pay",
@@ -92,7 +91,6 @@ DECISIONS = (
         button="Refuse it",
         back=BACK,
         done="withdrawal-refused",
-        fields=(REASON,),
         is_grave=True,
     ),
 )
