@@ -75,13 +75,16 @@ async def list_them(
             "its last four characters; the id of a call. Without it: everybody.",
         ),
     ] = "",
+    lapsing: Annotated[
+        bool, typer.Option("--lapsing", help="Only those with a lot that lapses within seven days.")
+    ] = False,
     limit: PageLimit = 50,
     after: After = "",
     as_json: AsJson = False,
 ) -> None:
     """Accounts, the newest first; those that fit what is looked for."""
-    page = await perform(list_accounts, AccountsWish(search=search, limit=limit, after=after))
-    none = "No account fits." if search else "There are no accounts."
+    page = await perform(list_accounts, AccountsWish(search=search, lapsing=lapsing, limit=limit, after=after))
+    none = "No account fits." if search or lapsing else "There are no accounts."
     more = {"next": page.next}
     show_list(
         page.data,

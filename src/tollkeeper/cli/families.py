@@ -41,6 +41,15 @@ FAMILIES = {
         "jobs",
         "The nodes on record: which are alive, their version, since when, and how many processes they have.",
     ),
+    "house": (
+        "house",
+        "How the service is at this moment: open holds, the stores, our own latency, and what waits for staff.",
+    ),
+    "attention": (
+        "house",
+        "What wants a person now: books that are not clean, provider accounts that are out, jobs that are late, …",
+    ),
+    "figures": ("house", "Calls, failures, latency, revenue, cost and margin of the last hours."),
     "account": ("customers", "Customers' accounts."),
     "key": ("keys", "API keys."),
     "login": ("logins", "Who may act for accounts."),

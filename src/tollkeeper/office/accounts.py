@@ -56,6 +56,9 @@ class AccountsWish(Paging, frozen=True, kw_only=True):
             "a key looks like, or its last four characters; the id of a call. Empty: everybody.",
         ),
     ] = ""
+    lapsing: Annotated[
+        bool, msgspec.Meta(description="Only those with a lot that lapses within seven days with something left in it.")
+    ] = False
 
 
 class AccountRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,8 +139,9 @@ class CreditDone(msgspec.Struct, frozen=True, kw_only=True):
 @act("GET", "/accounts", Scope.READ)
 async def list_accounts(office: Office, wish: AccountsWish, by: Actor) -> Listed[AccountRow]:
     """Accounts, the newest first; with `search`, those that fit it in some way."""
+    search = await _meant(office, wish.search)
     found = await office.roster.page(
-        await _meant(office, wish.search), before_id=wish.after_key(int), limit=wish.limit + 1
+        search, lapsing_only=wish.lapsing, before_id=wish.after_key(int), limit=wish.limit + 1
     )
     page = listed(found, wish.limit, lambda record: record.account_id)
     return Listed([_row(record) for record in page.data], page.next)

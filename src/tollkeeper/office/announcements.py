@@ -35,9 +35,16 @@ class AnnouncementNumber(msgspec.Struct, frozen=True, kw_only=True):
     reason: ReasonText
 
 
+class AnnouncementsWish(Paging, frozen=True, kw_only=True):
+    over: Annotated[bool, msgspec.Meta(description="Those that are over or were ended, the newest first.")] = False
+
+
 @act("GET", "/announcements", Scope.READ)
-async def list_announcements(office: Office, wish: Paging, by: Actor) -> Listed[AnnouncementRecord]:
-    """What is shown now, and what will be: the soonest first."""
+async def list_announcements(office: Office, wish: AnnouncementsWish, by: Actor) -> Listed[AnnouncementRecord]:
+    """What is shown now, and what will be: the soonest first. Or what was: the newest first."""
+    if wish.over:
+        rows = await office.announcements.over(before_id=wish.after_row(), limit=wish.limit + 1)
+        return listed(rows, wish.limit, lambda row: row.id)
     after = wish.after_key(tuple[int, int]) or (0, 0)
     found = [each for each in await office.announcements.listed() if _place(each) > after]
     return listed(found[: wish.limit + 1], wish.limit, _place)

@@ -113,7 +113,9 @@ async def list_withdrawals(office: Office, wish: WithdrawalsWish, by: Actor) -> 
 @act("GET", "/withdrawals/{withdrawal}", Scope.READ)
 async def show_withdrawal(office: Office, wish: WithdrawalNumber, by: Actor) -> WithdrawalView:
     """A withdrawal: who asked for how much, and who decided what, when and why."""
-    return withdrawal_view(await office.partners.withdrawal(wish.withdrawal))
+    found = await office.partners.withdrawal(wish.withdrawal)
+    theirs = await office.partners.may_have_approved(found.id, actor=by.name)
+    return withdrawal_view(found, approved_by_asker=theirs)
 
 
 @act("POST", "/accounts/{account}/withdrawals", Scope.MONEY)

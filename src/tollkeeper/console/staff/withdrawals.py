@@ -1,5 +1,6 @@
 """Withdrawals: cash that partners ask for, approved by one person and paid by another."""
 
+import msgspec
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
@@ -37,7 +38,7 @@ async def show_one(visit: Visit) -> Response:
         "withdrawal.html",
         withdrawal=found,
         may_decide=has_scope(visit, Scope.MONEY),
-        approved_here=found.approved_by == visit.actor,
+        approved_here=found.approved_by_asker,
         is_own=found.account == visit.session.account_id,
     )
 
@@ -53,6 +54,16 @@ async def look_at_withdrawal(visit: Visit) -> DeedSubject:
     )
     hindrance = f"It is {found.state.value} already, by {found.decided_by}." if found.decided_at else ""
     return DeedSubject(name=f"Withdrawal {found.id}", facts=facts, hindrance=hindrance)
+
+
+async def look_to_pay(visit: Visit) -> DeedSubject:
+    found, subject = await _withdrawal(visit), await look_at_withdrawal(visit)
+    if found.decided_at or not found.approved_by_asker:
+        return subject
+    return msgspec.structs.replace(
+        subject,
+        hindrance="You approved it, or it was approved by a key that may be yours. Somebody else notes it as paid.",
+    )
 
 
 async def _withdrawal(visit: Visit) -> WithdrawalView:
@@ -74,7 +85,7 @@ DECISIONS = (
     StaffDeed(
         path=f"{ONE}/pay",
         act=pay_cash,
-        look=look_at_withdrawal,
+        look=look_to_pay,
         title="Note a withdrawal as paid",
         words="Make the transfer first. The cash is then gone from the account, and this cannot be undone.",
         button="It is paid",
