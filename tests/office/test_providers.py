@@ -152,7 +152,7 @@ async def test_an_account_is_tested_before_it_is_added_and_left_out_if_it_serves
 
 async def test_why_an_account_was_removed_is_on_record(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
     await add(owner_client)
-    told(await owner_client.post("/providers/first/drain"))
+    told(await owner_client.post("/providers/first/drain", reason="its contract ended"))
     told(await owner_client.send("DELETE", "/providers/first?reason=its+contract+ended"))
     detail = await owner.fetchval("select detail::text from audit where action = 'provider.remove'")
     assert msgspec.json.decode(detail)["reason"] == "its contract ended"
@@ -211,11 +211,11 @@ async def test_an_account_is_removed_when_it_takes_no_calls_and_its_name_stays_t
 ) -> None:
     await add(owner_client)
     path = "/providers/first"
-    active = await owner_client.send("DELETE", path)
+    active = await owner_client.send("DELETE", f"{path}?reason=unused")
     assert refused(active) == (422, "refused")
-    told(await owner_client.post(f"{path}/pause"))
-    assert told(await owner_client.send("DELETE", path)) == {"changed": True}
-    assert refused(await owner_client.send("DELETE", path)) == (404, "not_found")
+    told(await owner_client.post(f"{path}/pause", reason="unused"))
+    assert told(await owner_client.send("DELETE", f"{path}?reason=unused")) == {"changed": True}
+    assert refused(await owner_client.send("DELETE", f"{path}?reason=unused")) == (404, "not_found")
     assert told(await owner_client.get("/providers"))["data"] == []
     assert await owner.fetchval("select count(*) from provider_account") == 0
     again = await owner_client.post("/providers", name="first", base_url=OPENAI, key=KEY)

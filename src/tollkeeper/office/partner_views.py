@@ -52,8 +52,8 @@ class RewardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WithdrawalView(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason of one that was paid is the transfer's own number. `approved_by_asker`: whether whoever asks may be the
-    person who approved it, and so cannot note its payment; null in lists."""
+    """The reason of one that was paid is the transfer's own number. `approved_by_asker`: whether whoever asks may be
+    the person who approved it, and so cannot note its payment; null in lists."""
 
     id: int
     account: int
