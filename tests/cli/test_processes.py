@@ -52,6 +52,7 @@ TYPED = {
     "books": (["books", "check"], 0, "The books are clean."),
     "call": (["call", "show", "00000000-0000-7000-8000-000000000000"], 1, "There is no call 00000000"),
     "dispute": (["dispute", "list"], 0, "No charge is disputed."),
+    "reading": (["reading", "list"], 0, "Nobody read as a customer."),
     "reset": (["reset", "list"], 0, "No reset waits for a second person."),
     "usage": (["usage", "list"], 0, "There are no such calls in the usage log."),
     "operator-key": (["operator-key", "list"], 0, "There are no operator keys."),

@@ -30,6 +30,20 @@ async def test_an_account_is_found_by_all_that_a_customer_may_say(
         assert await found_by(owner_client, nobody) == [], nobody
 
 
+async def test_accounts_whose_lots_lapse_soon_are_listed_alone(
+    owner_client: StaffClient, owner: asyncpg.Connection
+) -> None:
+    ada, ben = await an_account(owner_client), await an_account(owner_client, "Ben")
+    for number in (ada, ben):
+        path = f"/accounts/{number}/credits"
+        told(await owner_client.post(path, once=str(number), usd="1", reason="paid"))
+    await owner.execute("update lot set expires_at = ledger_now() + interval '3 days' where account_id = $1", ada)
+    listed = told(await owner_client.get("/accounts", lapsing=True))["data"]
+    assert [row["account"] for row in listed] == [ada]
+    assert told(await owner_client.get("/accounts", lapsing=True, search="ben"))["data"] == []
+    assert len(told(await owner_client.get("/accounts"))["data"]) == 2
+
+
 async def test_an_account_is_found_by_the_id_of_a_call(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
     ada = await an_account(owner_client)
     await an_account(owner_client)

@@ -276,3 +276,9 @@ async def test_a_key_or_an_address_that_was_judged_by_another_address_is_not_tak
         await office.providers.change("first", back, actor="a test")
     account = await office.providers.find("first")
     assert (account.base_url, account.secret.reveal()) == (ELSEWHERE, KEY)
+
+
+async def test_no_account_is_called_like_a_page(owner_client: StaffClient) -> None:
+    answer = await owner_client.post("/providers", name="add", base_url=OPENAI, key=KEY)
+    assert refused(answer) == (422, "refused")
+    assert "address of another page" in answer.text

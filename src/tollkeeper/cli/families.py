@@ -74,6 +74,7 @@ FAMILIES = {
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "dispute": ("disputes", "Charges that customers hold to be wrong."),
+    "reading": ("readings", "Staff who read the console as a customer."),
     "reset": ("factor_resets", "Second factors and passkeys that staff were asked to drop."),
     "usage": ("usage", "The usage log."),
     "operator-key": ("operator_keys", "Operator keys: what staff and their programs act with."),
