@@ -40,7 +40,8 @@ def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
         ("resume", "resumed", "was not paused"),
         ("pause", "paused", "was paused before"),
     ):
-        assert [tollkeeper(own, "key", verb, "1").stdout for _ in range(2)] == [f"key 1 {first}\n", f"key 1 {again}\n"]
+        typed = ("key", verb, "1", "--reason", "a test")
+        assert [tollkeeper(own, *typed).stdout for _ in range(2)] == [f"key 1 {first}\n", f"key 1 {again}\n"]
     assert re.search(r"paused \d{4}-\d\d-\d\d, until", tollkeeper(own, "key", "list", "1").stdout)
     assert tollkeeper(own, "key", "revoke", "1", "--reason", "a test").stdout == "key 1 revoked\n"
     assert tollkeeper(own, "key", "revoke", "1", "--reason", "a test").stdout == "key 1 was revoked before\n"

@@ -240,7 +240,7 @@ async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider:
         (["set", "p", "--rpm", "many"], "'many' is not a limit"),
         (["add", "p", "https://api.example/v1", "--cost", "-1"], "is not a multiplier"),
         (["add", "Bad Name", "https://api.example/v1"], "A provider account's name has 1 to 64"),
-        (["pause", "nobody"], "There is no provider account 'nobody'."),
+        (["pause", "nobody", "--reason", "a test"], "There is no provider account 'nobody'."),
         (["test", "nobody"], "There is no provider account 'nobody'."),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None,

@@ -195,8 +195,8 @@ async def test_pause_drain_and_resume_are_on_record_under_the_name_of_whoever_as
     client = StaffClient(api, await a_key(office, "anna", Scope.CATALOG))
     await add(client)
     for word in ("pause", "drain"):
-        assert told(await client.post(f"/providers/first/{word}"))["changed"]
-        assert not told(await client.post(f"/providers/first/{word}"))["changed"]
+        assert told(await client.post(f"/providers/first/{word}", reason="it fails"))["changed"]
+        assert not told(await client.post(f"/providers/first/{word}", reason="it fails"))["changed"]
     [row] = told(await client.get("/providers"))["data"]
     assert (row["state"], row["health"], row["takes_calls"], row["share_percent"]) == ("draining", "draining", False, 0)
     await suspend(owner)

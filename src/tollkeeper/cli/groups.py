@@ -102,8 +102,8 @@ async def add(
     """Make a group. What is not said is as everybody has it: 60 calls in any 60 s, at peak 120."""
     given = _given(key_rate, rate, peak, tokens_per_minute, concurrency)
     named: dict[str, Any] = {} if multiplier is None else {"multiplier": multiplier}
-    rates = {"kind_rates": _named(kind), "model_rates": _named(model)}
-    wish = NewGroupWish(group=name, **given, **named, **rates, reason=reason)
+    kinds, models = _named(kind), _named(model)
+    wish = NewGroupWish(group=name, **given, **named, kind_rates=kinds, model_rates=models, reason=reason)
     say(f"group {name} added: {_in_words(await perform(create_group, wish))}")
 
 
