@@ -35,9 +35,11 @@ NEEDING = [act for act in ACTS if act.asks_why is Why.NEEDED]
 FORMS = re.compile(
     r'<form\b[^>]*method="post".*?</form>|{% call act_form\(.*?%}.*?{% endcall %}|{{ act_form\(.*?\) }}', re.DOTALL
 )
-ASKS_WHY = re.compile(r'reason\("|field\(form, "reason"|name="reason"|"reason", "|for each in deed\.asked')
+ASKS_WHY = re.compile(r'reason\("|reason\(id,|field\(form, "reason"|name="reason"|"reason", "|for each in deed\.asked')
 # They leave everything as it is (`office/reasons`), or are no act on anything but one's own reading.
 FORMS_WITHOUT = ("/test", "/again", "/stop-reading", "/sign-out")
+# Where `act_form` is made, of which each use is looked at.
+BARE_FORM = "staff_parts.html"
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.name)
@@ -86,7 +88,7 @@ def test_every_command_says_the_reason() -> None:
 def test_every_form_of_staff_asks_why(page: Path) -> None:
     for form in FORMS.findall(page.read_text()):
         asks = ASKS_WHY.search(form) or any(f'{path}"' in form for path in FORMS_WITHOUT)
-        assert asks or "{{ caller()" in form, form[:200]
+        assert asks or page.name == BARE_FORM, form[:200]
 
 
 async def reasons_of(owner: asyncpg.Connection, subject: str) -> list[tuple[str, str | None]]:
