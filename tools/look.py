@@ -95,7 +95,7 @@ def sign_in(page: Page, console: Running) -> None:
 
 def sign_in_as_staff(page: Page, console: Running) -> None:
     """The customer becomes an operator, with a second factor: from now on they cannot sign in without one."""
-    _command(console, "login", "role", str(console.account_id), "operator")
+    _command(console, "login", "role", str(console.account_id), "operator", "--reason", "to look at pages of staff")
     page.goto(f"{console.base}/sign-in")
     page.fill("#email", EMAIL)
     page.fill("#password", console.told.password)

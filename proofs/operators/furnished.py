@@ -21,7 +21,7 @@ ABOUT = re.compile(r"/([a-z-]+)/\{")
 # By one word each: `account_id` is an account, too.
 KNOWN = (
     *("account", "announcement", "key", "lot", "month", "group", "price", "batch", "top_up", "withdrawal", "reward"),
-    *("ban", "request", "provider", "model", "operator_key", "delivery", *ONE_OF_EACH),
+    *("ban", "request", "provider", "model", "operator_key", "delivery", "reading", *ONE_OF_EACH),
 )
 # Of pages whose address names something after the question mark.
 QUERIES = {
@@ -60,6 +60,7 @@ def furnished(place: Place, key: str) -> dict[str, str]:
         "operator_key": "key-of-read",
         # It is asked for in forms alone, which nobody sends here.
         "delivery": "1",
+        "reading": "1",
     }
 
 

@@ -16,7 +16,14 @@ from proofs.rig.patience import came_true
 from tollkeeper.app import Office
 from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.office.customer_keys import NewKeyWish, ShownKey, create_customer_key
-from tollkeeper.office.webhooks import NewWebhookWish, WebhookWish, add_webhook, remove_webhook, try_webhook
+from tollkeeper.office.webhooks import (
+    NewWebhookWish,
+    WebhookReason,
+    WebhookWish,
+    add_webhook,
+    remove_webhook,
+    try_webhook,
+)
 
 ARRIVES_WITHIN_SECONDS = 90.0
 # A round begins every two seconds, and one that is under way looks every half second.
@@ -94,7 +101,7 @@ def _add(place: Place, ear: Ear, url: str) -> int:
 
 def _remove(place: Place, number: int) -> None:
     async def remove(desk: Office) -> None:
-        await remove_webhook(desk, WebhookWish(webhook=number), desk.operator)
+        await remove_webhook(desk, WebhookReason(webhook=number, reason="the proof is over"), desk.operator)
 
     place.operate(remove)
 
@@ -143,7 +150,9 @@ def _near_budget(place: Place, _: Person) -> None:
     caller = place.a_person(usd=1, name="Carl")
 
     async def make(desk: Office) -> ShownKey:
-        return await create_customer_key(desk, NewKeyWish(account=caller.account_id, name="near"), desk.operator)
+        return await create_customer_key(
+            desk, NewKeyWish(account=caller.account_id, name="near", reason="a proof"), desk.operator
+        )
 
     key = place.operate(make)
     called(place, key.text)

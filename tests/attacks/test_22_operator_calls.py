@@ -184,7 +184,7 @@ async def test_a_scope_gives_no_way_to_a_larger_one(served: Served, books: async
         for path, body in (
             ("operator-keys", wanted),
             ("logins", {"account": account, "email": "mallory@example.com"}),
-            (f"accounts/{account}/login/role", {"role": "operator"}),
+            (f"accounts/{account}/login/role", {"role": "operator", "reason": "mine now"}),
             ("operator-keys/key-of-everything/revoke", {"reason": "mine now"}),
         ):
             assert say_to(served, "POST", path, key, body).code == "scope_missing", (scope, path)

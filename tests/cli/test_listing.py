@@ -26,7 +26,7 @@ ACTS = {
     *("drop-second-factor", "drop-passkeys", "sign-up", "verify", "sign-in", "make", "withdraw", "approve", "pay"),
     *("refuse", "add", "set", "move", "enter", "extend", "drain", "test", "remove", "lift", "export", "clean"),
     *("provider", "model", "rotate-key", "retire", "reseal", "reopen", "set-group"),
-    *("confirm", "decline"),
+    *("confirm", "decline", "end"),
     *("rotate-secret", "again", "on", "off", "change"),
     *("hide", "unhide", "provider", "model", "rotate-key", "retire", "reseal", "reopen"),
 }

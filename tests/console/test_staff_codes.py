@@ -13,7 +13,7 @@ from tests.console.test_staff_pages import staff_browser
 from tests.people import People
 from tollkeeper.core.people.logins import Role
 
-BATCH = {"usd": "10", "codes": "2", "months": "12", "rewards": "true"}
+BATCH = {"usd": "10", "codes": "2", "months": "12", "rewards": "true", "reason": "a fair"}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def test_a_batch_is_made_once_and_exported_once_and_its_codes_are_kept_now
     assert await town_owner.fetchval("select count(*) from redemption_batch where note = $1", note) == 1
     batch = answers[0].goes_to.partition("?")[0]
     await operator.get(batch)
-    page = await operator.post(f"{batch}/export")
+    page = await operator.post(f"{batch}/export", reason="handed out")
     assert page.status == 200
     assert page.header("cache-control") == "no-store"
     text = re.search(r"<textarea[^>]*>([^<]*)</textarea>", page.text)
@@ -50,7 +50,7 @@ async def test_a_batch_is_made_once_and_exported_once_and_its_codes_are_kept_now
     assert len(set(codes)) == 2
     assert b64decode(file[1]).decode().split() == codes
     later = await operator.get(batch)
-    again = await operator.post(f"{batch}/export")
+    again = await operator.post(f"{batch}/export", reason="handed out")
     assert (again.status, "shown before" in again.text) == (422, True)
     kept = await town_owner.fetchval("select string_agg(detail::text, '') from audit")
     for code in codes:
@@ -84,7 +84,7 @@ async def test_an_announcement_is_made_shown_and_ended(operator: Browser) -> Non
     assert words in page.text
     number = re.search(rf"{words}.*?/staff/announcements/(\d+)/end", page.text, re.DOTALL)
     assert number is not None
-    await operator.post(f"/staff/announcements/{number[1]}/end")
+    await operator.post(f"/staff/announcements/{number[1]}/end", reason="over")
     assert words not in (await operator.follow()).text
 
 

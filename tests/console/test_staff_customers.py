@@ -128,7 +128,7 @@ async def test_support_helps_and_moves_no_money(application: Starlette, people: 
     assert "/read-as" in page.text
     assert "/credit" not in page.text
     assert (await support.get(f"/staff/customers/{person.account_id}/credit")).status == 403
-    assert (await do(support, f"/staff/customers/{person.account_id}/end-sessions")).status == 303
+    assert (await do(support, f"/staff/customers/{person.account_id}/end-sessions", reason="they called")).status == 303
 
 
 async def test_an_account_is_moved_restricted_freed_disabled_and_enabled(
@@ -156,7 +156,8 @@ async def test_an_account_is_moved_restricted_freed_disabled_and_enabled(
     assert (await do(operator, f"{here}/enable", reason="theirs after all")).status == 303
     assert (await last_act(town_owner, subject))[0::2] == ("account.enable", "theirs after all")
     for name in ("end-sessions", "unlock", "reset-password"):
-        assert (await do(operator, f"{here}/{name}")).goes_to == f"{here}?done=done", name
+        assert (await do(operator, f"{here}/{name}", reason=" ")).status == 422
+        assert (await do(operator, f"{here}/{name}", reason="they called")).goes_to == f"{here}?done=done", name
 
 
 async def test_keys_are_paused_resumed_and_revoked_under_their_own_account_only(
@@ -164,10 +165,12 @@ async def test_keys_are_paused_resumed_and_revoked_under_their_own_account_only(
 ) -> None:
     here = f"/staff/customers/{person.account_id}"
     for name, column in (("pause", "paused_at"), ("revoke", "revoked_at")):
-        assert (await do(operator, f"{here}/keys/{key_holder.key_id}/{name}")).goes_to == f"{here}?done=done"
+        done = await do(operator, f"{here}/keys/{key_holder.key_id}/{name}", reason="it leaked")
+        assert done.goes_to == f"{here}?done=done"
+        assert (await last_act(town_owner, f"key:{key_holder.key_id}"))[0::2] == (f"key.{name}", "it leaked")
         assert await town_owner.fetchval(f"select {column} from api_key where id = $1", key_holder.key_id)  # noqa: S608
         if name == "pause":
-            assert (await do(operator, f"{here}/keys/{key_holder.key_id}/resume")).status == 303
+            assert (await do(operator, f"{here}/keys/{key_holder.key_id}/resume", reason="they called")).status == 303
     other = await people.a_person()
     assert (await operator.get(f"/staff/customers/{other.account_id}/keys/{key_holder.key_id}/revoke")).status == 404
 

@@ -78,6 +78,24 @@ async def test_whoever_approves_a_withdrawal_does_not_pay_it(
     assert "already" in (await first.get(f"{here}/refuse")).text
 
 
+async def test_noting_a_payment_is_not_offered_where_a_key_that_may_be_ones_own_approved(
+    application: Starlette, people: People, asked: int, town_owner: asyncpg.Connection
+) -> None:
+    operator = await staff_browser(application, people, Role.OPERATOR)
+    here = f"/staff/withdrawals/{asked}"
+    approve = (
+        "update withdrawal set state = 'approved', approved_at = ledger_now(), approved_by = $2, approved_why = 'known'"
+        " where id = $1"
+    )
+    await town_owner.execute(approve, asked, "operator:of-nobody")
+    assert f"{here}/pay" not in (await operator.get(here)).text
+    form = await operator.get(f"{here}/pay")
+    assert "approved by a key that may be yours" in form.text
+    assert "It is paid" not in form.text
+    await town_owner.execute(approve, asked, "account:1")
+    assert f"{here}/pay" in (await operator.get(here)).text
+
+
 async def test_a_withdrawal_is_refused_with_a_reason(
     application: Starlette, people: People, asked: int, town_owner: asyncpg.Connection
 ) -> None:

@@ -141,7 +141,7 @@ async def test_an_account_is_paused_drained_resumed_and_removed_with_a_reason(
     here = f"/staff/providers/{name}"
     assert "Pause it or let it drain first" in (await operator.get(here)).text
     for deed in ("pause", "resume", "drain"):
-        assert (await operator.post(f"{here}/{deed}")).status == 303
+        assert (await operator.post(f"{here}/{deed}", reason="its contract ends")).status == 303
         await operator.follow()
     unsure = await operator.post(f"{here}/remove", confirmed_name="another", reason="tidying up")
     assert (unsure.status, "Type the account" in unsure.text) == (422, True)

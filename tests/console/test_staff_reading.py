@@ -11,10 +11,13 @@ from tests.console.test_staff_pages import path_of, staff_browser
 from tests.customers import Customer
 from tests.people import AN_OPERATOR, People, Person
 from tollkeeper.accounts.people.staff import set_role
+from tollkeeper.console.desks import Desks
 from tollkeeper.console.pages import Page, Who
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.console.table import PAGES
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.readings import EndReadingWish, ReadingsWish, end_reading_as, list_readings
+from tollkeeper.ports import NotOnFile
 
 STOP, SIGN_OUT = "/staff/stop-reading", "/sign-out"
 REFUSED = "nothing can be changed meanwhile"
@@ -95,6 +98,28 @@ async def test_no_form_of_any_page_is_taken_from_whoever_reads(
         assert not [line for line in answer.cookies if "-stranger" not in line], named(page)
     assert await state_of(town_owner, *accounts) == before
     assert await town_owner.fetchval("select count(*) from audit") == acts
+
+
+async def test_a_reading_is_listed_and_ended_by_others(
+    reader: Browser, person: Person, desks: Desks, town_owner: asyncpg.Connection
+) -> None:
+    office = desks.office
+    [found] = (await list_readings(office, ReadingsWish(account=person.account_id), AN_OPERATOR)).data
+    assert (found.reader, found.reason, found.ended_at) == (
+        await staff_account(town_owner, person.account_id),
+        "asks about a call",
+        None,
+    )
+    wish = EndReadingWish(reading=found.reading, reason="it took too long")
+    assert [(await end_reading_as(office, wish, AN_OPERATOR)).changed for _ in range(2)] == [True, False]
+    assert "You read as" not in (await reader.get("/staff")).text
+    assert (await on_record(town_owner, person.account_id))[-1] == (
+        "account.read_as_end",
+        AN_OPERATOR.name,
+        "it took too long",
+    )
+    with pytest.raises(NotOnFile):
+        await end_reading_as(office, EndReadingWish(reading=10**12, reason="a slip"), AN_OPERATOR)
 
 
 @pytest.mark.parametrize("page", READ, ids=named)

@@ -71,12 +71,12 @@ async def test_a_role_is_given_and_taken(operator: Browser, person: Person, town
     assert "Nobody has this e-mail" in (await operator.get("/staff/team?email=nobody@people.example")).text
     form = await operator.get(path)
     assert 'value="customer"' not in form.text
-    assert (await operator.post(path, role="emperor")).status == 422
-    assert (await operator.post(path, role="support")).goes_to == "/staff/team?done=role-changed"
+    assert (await operator.post(path, role="emperor", reason="a try")).status == 422
+    assert (await operator.post(path, role="support", reason="joined us")).goes_to == "/staff/team?done=role-changed"
     assert person.email in (await operator.follow()).text
     assert await town_owner.fetchval(role, person.account_id) == "support"
     await operator.get(path)
-    assert (await operator.post(path, role="customer")).status == 303
+    assert (await operator.post(path, role="customer", reason="left us")).status == 303
     assert await town_owner.fetchval(role, person.account_id) == "customer"
     assert (await operator.get("/staff/team/999999999/role")).status == 404
 

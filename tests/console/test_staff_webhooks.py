@@ -61,7 +61,7 @@ async def test_a_webhook_is_added_tested_changed_rotated_and_removed(visitor: Br
     assert "It is switched off: staff switched it off" in (await visitor.get(path)).text
     assert (await send("/test")).status == 422
     await send("/switch", is_on="true")
-    assert (await send("/remove")).goes_to == "/staff/webhooks?done=webhook-removed"
+    assert (await send("/remove", reason="unused")).goes_to == "/staff/webhooks?done=webhook-removed"
     assert (await visitor.get(path)).status == 404
 
 
@@ -76,11 +76,11 @@ async def test_support_sees_webhooks_and_changes_nothing(
         assert "/staff/webhooks/new" not in answer.text
         assert "rotate-secret" not in answer.text
     await visitor.get(path)
-    assert (await visitor.post(f"{path}/remove")).status == 303
+    assert (await visitor.post(f"{path}/remove", reason="unused")).status == 303
 
 
 @pytest.mark.parametrize("number", ["7777", str(2**70), "0"])
 async def test_a_webhook_that_is_not_there_is_no_page(visitor: Browser, number: str) -> None:
     assert (await visitor.get(f"/staff/webhooks/{number}")).status == 404
     await visitor.get("/staff/webhooks/new")
-    assert (await visitor.post(f"/staff/webhooks/{number}/remove")).status == 404
+    assert (await visitor.post(f"/staff/webhooks/{number}/remove", reason="unused")).status == 404

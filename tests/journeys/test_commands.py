@@ -40,10 +40,11 @@ def test_an_operator_sets_up_a_customer(own: dict[str, str]) -> None:
         ("resume", "resumed", "was not paused"),
         ("pause", "paused", "was paused before"),
     ):
-        assert [tollkeeper(own, "key", verb, "1").stdout for _ in range(2)] == [f"key 1 {first}\n", f"key 1 {again}\n"]
+        typed = ("key", verb, "1", "--reason", "a test")
+        assert [tollkeeper(own, *typed).stdout for _ in range(2)] == [f"key 1 {first}\n", f"key 1 {again}\n"]
     assert re.search(r"paused \d{4}-\d\d-\d\d, until", tollkeeper(own, "key", "list", "1").stdout)
-    assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 revoked\n"
-    assert tollkeeper(own, "key", "revoke", "1").stdout == "key 1 was revoked before\n"
+    assert tollkeeper(own, "key", "revoke", "1", "--reason", "a test").stdout == "key 1 revoked\n"
+    assert tollkeeper(own, "key", "revoke", "1", "--reason", "a test").stdout == "key 1 was revoked before\n"
     checked = tollkeeper(own, "books", "check")
     assert checked.returncode == 0
     assert checked.stdout.endswith("The books are clean.\n")
@@ -71,9 +72,9 @@ async def test_a_provider_key_is_sealed_and_never_shown(own: dict[str, str]) -> 
         (["credit", "1", "--", "-5"], "not a positive amount"),
         (["key", "create", "77", "name"], "There is no account 77."),
         (["key", "create", "1", "n" * 65], "shorten it to 64"),
-        (["key", "revoke", "77"], "There is no key 77."),
-        (["key", "pause", "77"], "There is no key 77."),
-        (["key", "resume", "77"], "There is no key 77."),
+        (["key", "revoke", "77", "--reason", "a test"], "There is no key 77."),
+        (["key", "pause", "77", "--reason", "a test"], "There is no key 77."),
+        (["key", "resume", "77", "--reason", "a test"], "There is no key 77."),
         (["account", "create", "x", "--group", "gold"], "There is no group 'gold'."),
         (["key", "create", "1", "k", "--quota-usd", "abc"], "'abc' is not a number of USD. Write it like"),
         (["model", "add", "bad id"], "A model's id has 1 to 128 letters"),
@@ -101,7 +102,7 @@ def test_mistakes_are_told_in_a_sentence(own: dict[str, str], arguments: list[st
 
 
 def test_a_number_out_of_range_is_a_usage_error(own: dict[str, str]) -> None:
-    run = tollkeeper(own, "key", "revoke", "99999999999999999999")
+    run = tollkeeper(own, "key", "revoke", "99999999999999999999", "--reason", "a test")
     assert run.returncode == 2
     assert "Traceback" not in run.stderr
 

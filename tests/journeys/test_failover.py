@@ -267,7 +267,7 @@ async def test_an_operator_pauses_and_resumes_an_account(circle: Circle) -> None
         ("resume", other, other),
         ("resume", preferred, preferred),
     ):
-        assert tollkeeper(circle.settings, "provider", command, account).returncode == 0
+        assert tollkeeper(circle.settings, "provider", command, account, "--reason", "a test").returncode == 0
         await wait_until_async(partial(answered_by, then_answered_by), within_seconds=TAKES_EFFECT_SECONDS)
 
 

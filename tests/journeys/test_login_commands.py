@@ -23,6 +23,7 @@ from tools.node import clean_environment
 from tools.services.process import wait_until
 
 EMAIL, PASSWORD = "ada@people.example", "correct horse battery"
+WHY = ("--reason", "they called")
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def test_somebody_signs_up_by_mail_and_signs_in(own: dict[str, str], mailbox: Ma
 def test_an_operator_opens_an_account_and_gives_it_a_role(own: dict[str, str]) -> None:
     assert told(own, "open", EMAIL, stdin=f"{PASSWORD}\n") == "account 1"
     assert "has an account already" in refused(own, "open", EMAIL, stdin=f"{PASSWORD}\n")
-    assert told(own, "role", "1", "operator") == "account 1 has the role operator"
-    assert told(own, "role", "1", "operator") == "account 1 has the role operator, as it had before"
+    assert told(own, "role", "1", "operator", *WHY) == "account 1 has the role operator"
+    assert told(own, "role", "1", "operator", *WHY) == "account 1 has the role operator, as it had before"
     assert f"1 {EMAIL} operator off open" in told(own, "list", "--staff")
     shown = told(own, "show", "1")
     assert shown.startswith(f"account 1: {EMAIL}, operator verified 20")
@@ -98,14 +99,14 @@ def test_support_sees_and_ends_sessions_and_sends_links(own: dict[str, str], mai
     told(own, "sign-in", EMAIL, stdin=f"{PASSWORD}\n")
     assert "unknown command line no" in told(own, "sessions", "1")
     assert told(own, "sessions", EMAIL) == told(own, "sessions", "1")
-    assert told(own, "revoke-sessions", EMAIL) == "1 sessions of account 1 ended"
-    assert told(own, "revoke-sessions", "1") == "0 sessions of account 1 ended"
+    assert told(own, "revoke-sessions", EMAIL, *WHY) == "1 sessions of account 1 ended"
+    assert told(own, "revoke-sessions", "1", *WHY) == "0 sessions of account 1 ended"
     for whom in ("1", EMAIL):
         why = ("--reason", "a lost telephone")
         assert told(own, "drop-second-factor", whom, *why) == "account 1 has no second factor: nothing was done"
         assert told(own, "drop-passkeys", whom, *why) == "account 1 has no passkeys: nothing was done"
-    assert told(own, "reset-password", EMAIL) == "A link is on its way to the e-mail of account 1."
-    assert "No login has this e-mail." in refused(own, "reset-password", "nobody@people.example")
+    assert told(own, "reset-password", EMAIL, *WHY) == "A link is on its way to the e-mail of account 1."
+    assert "No login has this e-mail." in refused(own, "reset-password", "nobody@people.example", *WHY)
     with at_work(own):
         wait_until(lambda: bool(mailbox.texts(EMAIL)))
     assert mailbox.subjects(EMAIL) == ["Choose a new password"]
@@ -114,7 +115,7 @@ def test_support_sees_and_ends_sessions_and_sends_links(own: dict[str, str], mai
 def test_without_a_mail_server_no_mail_is_said_to_be_on_its_way(own: dict[str, str]) -> None:
     silent = {name: value for name, value in own.items() if name != "TOLLKEEPER_SMTP_URL"}
     told(silent, "open", EMAIL, stdin=f"{PASSWORD}\n")
-    for command in (("reset-password", EMAIL), ("sign-up", "grace@people.example")):
+    for command in (("reset-password", EMAIL, *WHY), ("sign-up", "grace@people.example")):
         without_mail = told(silent, *command)
         assert "none is sent: TOLLKEEPER_SMTP_URL names no mail server." in without_mail
         assert "on its way" not in without_mail
@@ -123,7 +124,7 @@ def test_without_a_mail_server_no_mail_is_said_to_be_on_its_way(own: dict[str, s
 def test_without_the_address_of_the_console_no_link_is_said_to_be_on_its_way(own: dict[str, str]) -> None:
     nowhere = {name: value for name, value in own.items() if name != "TOLLKEEPER_CONSOLE_URL"}
     told(nowhere, "open", EMAIL, stdin=f"{PASSWORD}\n")
-    for command in (("reset-password", EMAIL), ("sign-up", "grace@people.example")):
+    for command in (("reset-password", EMAIL, *WHY), ("sign-up", "grace@people.example")):
         without_link = told(nowhere, *command)
         assert "none is sent: its link leads to the console, and TOLLKEEPER_CONSOLE_URL does not" in without_link
         assert "on its way" not in without_link
@@ -166,6 +167,6 @@ async def test_an_operator_ends_locks_and_has_none(own: dict[str, str]) -> None:
         with pytest.raises(TooManyAttempts):
             await sign_in(front_desk, given, RequestOrigin())
     assert "session 1" in told(own, "sign-in", EMAIL, stdin=f"{PASSWORD}\n")
-    assert told(own, "unlock", EMAIL) == "1 locks ended"
-    assert told(own, "unlock", EMAIL) == "0 locks ended"
-    assert "No login has this e-mail." in refused(own, "unlock", "nobody@people.example")
+    assert told(own, "unlock", EMAIL, *WHY) == "1 locks ended"
+    assert told(own, "unlock", EMAIL, *WHY) == "0 locks ended"
+    assert "No login has this e-mail." in refused(own, "unlock", "nobody@people.example", *WHY)

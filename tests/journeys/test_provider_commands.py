@@ -178,10 +178,10 @@ def test_another_host_is_asked_for_its_key(own: dict[str, str]) -> None:
 
 def test_an_account_is_removed_once_it_takes_no_calls(own: dict[str, str]) -> None:
     assert add(own, "first", "https://api.example/v1").returncode == 0
-    refused = tollkeeper(own, "provider", "remove", "first")
+    refused = tollkeeper(own, "provider", "remove", "first", "--reason", "a test")
     assert (refused.returncode, "Pause it or let it drain first" in refused.stderr) == (1, True)
-    assert tollkeeper(own, "provider", "drain", "first").returncode == 0
-    assert "is removed" in tollkeeper(own, "provider", "remove", "first").stdout
+    assert tollkeeper(own, "provider", "drain", "first", "--reason", "a test").returncode == 0
+    assert "is removed" in tollkeeper(own, "provider", "remove", "first", "--reason", "a test").stdout
     assert "There is no provider account 'first'." in tollkeeper(own, "provider", "show", "first").stderr
     again = add(own, "first", "https://api.example/v1")
     assert (again.returncode, "Choose another name" in again.stderr) == (1, True)
@@ -240,7 +240,7 @@ async def test_the_worker_tests_what_is_suspended(own: dict[str, str], provider:
         (["set", "p", "--rpm", "many"], "'many' is not a limit"),
         (["add", "p", "https://api.example/v1", "--cost", "-1"], "is not a multiplier"),
         (["add", "Bad Name", "https://api.example/v1"], "A provider account's name has 1 to 64"),
-        (["pause", "nobody"], "There is no provider account 'nobody'."),
+        (["pause", "nobody", "--reason", "a test"], "There is no provider account 'nobody'."),
         (["test", "nobody"], "There is no provider account 'nobody'."),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else None,

@@ -157,14 +157,16 @@ def test_names_of_keys_are_shown_as_they_are(own: dict[str, str]) -> None:
     told(own, "account", "create", "Ada")
     told(own, "key", "create", "1", "[red]mine[/red]")
     assert "[red]mine[/red]" in told(own, "key", "list", "1")
-    assert told(own, "key", "edit", "1", "--name", "[/]") == "key 1 '[/]' changed"
+    assert told(own, "key", "edit", "1", "--name", "[/]", "--reason", "a test") == "key 1 '[/]' changed"
     assert "[/]" in told(own, "key", "list", "1")
-    told(own, "key", "rotate", "1", "--keep-hours", "2")
+    told(own, "key", "rotate", "1", "--keep-hours", "2", "--reason", "a test")
     assert re.search(rf"live, old text until {WHEN}", told(own, "key", "list", "1"))
-    assert re.search(rf"is accepted until {WHEN}\.", complained(own, "key", "rotate", "1", "--keep-hours", "1"))
-    told(own, "key", "rotate", "1")
+    assert re.search(
+        rf"is accepted until {WHEN}\.", complained(own, "key", "rotate", "1", "--keep-hours", "1", "--reason", "a test")
+    )
+    told(own, "key", "rotate", "1", "--reason", "a test")
     assert "old text" not in told(own, "key", "list", "1")
-    assert told(own, "key", "revoke", "1") == "key 1 revoked"
+    assert told(own, "key", "revoke", "1", "--reason", "a test") == "key 1 revoked"
 
 
 async def two_accounts(own: dict[str, str], owner: asyncpg.Connection) -> tuple[str, list[str]]:
@@ -266,9 +268,9 @@ async def test_the_faucets_key_works_at_once(own: dict[str, str], owner: asyncpg
         (["partner", "approve", "77", *BECAUSE], "There is no withdrawal request 77."),
         (["partner", "pay", "77", "--reference", "x"], "There is no withdrawal request 77."),
         (["top-up", "revoke", "77", *BECAUSE], "There is no top-up 77."),
-        (["key", "edit", "77", "--name", "x"], "There is no key 77."),
-        (["key", "rotate", "77"], "There is no key 77."),
-        (["key", "revoke", "77"], "There is no key 77."),
+        (["key", "edit", "77", "--name", "x", "--reason", "a test"], "There is no key 77."),
+        (["key", "rotate", "77", "--reason", "a test"], "There is no key 77."),
+        (["key", "revoke", "77", "--reason", "a test"], "There is no key 77."),
         (["partner", "refuse", "77", *BECAUSE], "There is no withdrawal request 77."),
         (["partner", "revoke", "77", *BECAUSE], "There is no reward 77."),
         (["faucet", "77", "--ip", "192.0.2.7"], "There is no account 77."),

@@ -160,7 +160,10 @@ async def test_a_console_that_was_left_behind_makes_no_key_under_a_retired_peppe
     both = with_second(own, "TOLLKEEPER_PEPPERS", TOLLKEEPER_PEPPER_IN_USE="2")
     customer = await a_customer(both)
     assert tollkeeper(both, "pepper", "retire", "1").returncode == 0
-    for asked in (("key", "create", str(customer.account_id), "late"), ("key", "rotate", str(customer.key_id))):
+    for asked in (
+        ("key", "create", str(customer.account_id), "late"),
+        ("key", "rotate", str(customer.key_id), "--reason", "a test"),
+    ):
         refused = tollkeeper(own, *asked)
         assert (refused.returncode, "pepper 1 was retired" in refused.stderr) == (1, True), refused
         assert tollkeeper(both, *asked).returncode == 0

@@ -12,10 +12,12 @@ async def test_an_announcement_is_shown_until_it_is_ended(owner_client: StaffCli
     made = told(await owner_client.post("/announcements", **TEXTS, ends_at="2999-12-31T00:00:00Z"))
     assert told(await owner_client.get("/announcements"))["data"] == [made]
     path = f"/announcements/{made['id']}/end"
-    assert told(await owner_client.post(path)) == {"changed": True}
-    assert told(await owner_client.post(path)) == {"changed": False}
+    assert told(await owner_client.post(path, reason="over")) == {"changed": True}
+    assert told(await owner_client.post(path, reason="over")) == {"changed": False}
     assert told(await owner_client.get("/announcements"))["data"] == []
-    assert refused(await owner_client.post("/announcements/77/end")) == (404, "not_found")
+    [over] = told(await owner_client.get("/announcements", over=True))["data"]
+    assert (over["id"], over["ended_at"] is None) == (made["id"], False)
+    assert refused(await owner_client.post("/announcements/77/end", reason="over")) == (404, "not_found")
     acts = await owner.fetch("select action from audit where subject ~ '^announcement' order by id")
     assert [row["action"] for row in acts] == ["announcement.add", "announcement.remove"]
 

@@ -8,7 +8,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.codes import NewBatchWish, make_codes
 from tollkeeper.office.desks import Office
 
-WISH = {"codes": 2, "usd": "10", "note": "spring sale"}
+WISH = {"codes": 2, "usd": "10", "note": "spring sale", "reason": "a fair"}
 
 
 async def money_of(api: Starlette, office: Office) -> StaffClient:
@@ -22,10 +22,10 @@ async def test_a_batch_is_made_once_shown_once_and_its_codes_are_nowhere_else(
     made = [told(await till.post("/code-batches", once="march", **WISH)) for _ in range(3)]
     assert made == [{"batch": 1, "was_before": False}] * 3
     assert await owner.fetchval("select count(*) from redemption_code") == 0
-    shown = told(await till.post("/code-batches/1/export"))
+    shown = told(await till.post("/code-batches/1/export", reason="handed out"))
     assert len(set(shown["codes"])) == 2
     assert shown["each"] == {"micro_usd": 10_000_000, "usd": "10.00"}
-    again = await till.post("/code-batches/1/export")
+    again = await till.post("/code-batches/1/export", reason="handed out")
     assert refused(again) == (422, "refused")
     assert "shown before" in again.text
     # Neither the request book nor the audit trail has a code, nor does any later answer.
@@ -40,7 +40,7 @@ async def test_a_batch_is_made_once_shown_once_and_its_codes_are_nowhere_else(
 async def test_a_batch_whose_answer_was_lost_is_not_made_twice(api: Starlette, office: Office) -> None:
     """Whoever was to answer was killed after the database had it."""
     till = await money_of(api, office)
-    await make_codes(office, NewBatchWish(once="operator:till:lost", codes=2, usd="10"), OWNER)
+    await make_codes(office, NewBatchWish(once="operator:till:lost", codes=2, usd="10", reason="a fair"), OWNER)
     assert told(await till.post("/code-batches", once="lost", **WISH)) == {"batch": 1, "was_before": True}
     other = StaffClient(api, await a_key(office, "other", Scope.MONEY))
     # The same key of another asker is another name.
@@ -54,7 +54,7 @@ async def test_codes_are_redeemed_for_an_account_until_they_expire_or_are_revoke
     till = await money_of(api, office)
     account = await office.accounts.create("Ada", "standard", actor="a test")
     told(await till.post("/code-batches", once="a", valid_days=30, **WISH))
-    first, second = told(await till.post("/code-batches/1/export"))["codes"]
+    first, second = told(await till.post("/code-batches/1/export", reason="handed out"))["codes"]
     path = f"/accounts/{account}/redeem"
     done = told(await till.post(path, code=first))
     assert (done["paid"]["usd"], done["was_before"]) == ("10.00", False)
@@ -85,7 +85,7 @@ async def test_a_revoked_batch_is_not_shown_and_unknown_ones_are_not_found(api: 
     till = await money_of(api, office)
     told(await till.post("/code-batches", once="a", **WISH))
     told(await till.post("/code-batches/1/revoke", reason="a slip"))
-    assert refused(await till.post("/code-batches/1/export")) == (422, "refused")
-    assert refused(await till.post("/code-batches/77/export")) == (404, "not_found")
+    assert refused(await till.post("/code-batches/1/export", reason="handed out")) == (422, "refused")
+    assert refused(await till.post("/code-batches/77/export", reason="handed out")) == (404, "not_found")
     assert refused(await till.get("/code-batches/77")) == (404, "not_found")
-    assert refused(await till.post("/code-batches", once="b", codes=1, usd="ten")) == (422, "refused")
+    assert refused(await till.post("/code-batches", once="b", codes=1, usd="ten", reason="a fair")) == (422, "refused")

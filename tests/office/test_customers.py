@@ -17,7 +17,7 @@ async def test_an_account_is_found_by_all_that_a_customer_may_say(
 ) -> None:
     ada, other = await an_account(owner_client), await an_account(owner_client, "Grace O'Hopper")
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["text"]
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="they asked"))["text"]
     assert await found_by(owner_client, "") == [other, ada]
     for search in ("ada", "LOVE", "lovelace ada", "ada@", "ADA@people.example", str(ada), key[-4:], f"sk-…{key[-4:]}"):
         expected = [] if search.startswith("sk-…") else [ada]
@@ -28,6 +28,20 @@ async def test_an_account_is_found_by_all_that_a_customer_may_say(
     assert await found_by(owner_client, "o'hop") == [other]
     for nobody in ("velace", "ada hopper", "nobody@", "…", "'", "&|!:*", "99999999999999999999", "(", "\\"):
         assert await found_by(owner_client, nobody) == [], nobody
+
+
+async def test_accounts_whose_lots_lapse_soon_are_listed_alone(
+    owner_client: StaffClient, owner: asyncpg.Connection
+) -> None:
+    ada, ben = await an_account(owner_client), await an_account(owner_client, "Ben")
+    for number in (ada, ben):
+        path = f"/accounts/{number}/credits"
+        told(await owner_client.post(path, once=str(number), usd="1", reason="paid"))
+    await owner.execute("update lot set expires_at = ledger_now() + interval '3 days' where account_id = $1", ada)
+    listed = told(await owner_client.get("/accounts", lapsing=True))["data"]
+    assert [row["account"] for row in listed] == [ada]
+    assert told(await owner_client.get("/accounts", lapsing=True, search="ben"))["data"] == []
+    assert len(told(await owner_client.get("/accounts"))["data"]) == 2
 
 
 async def test_an_account_is_found_by_the_id_of_a_call(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
@@ -58,7 +72,7 @@ async def test_an_account_is_shown_with_what_is_free_bound_held_owed_and_used(
 ) -> None:
     ada = await an_account(owner_client)
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["key"]
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="they asked"))["key"]
     for source_id, key_id, usd in (("a", None, 10), ("b", key, 5)):
         amount = Quota(usd * UNITS_PER_USD)
         order = Credit(account_id=ada, amount=amount, source="x", source_id=source_id, months=1, key_id=key_id)
@@ -89,9 +103,9 @@ async def test_a_timeline_tells_everything_once_in_order_and_in_pages(
 ) -> None:
     ada, other = await an_account(owner_client), await an_account(owner_client, "Grace")
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["key"]
-    told(await owner_client.post(f"/accounts/{other}/keys", name="another's"))
-    told(await owner_client.post(f"/keys/{key}/pause"))
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="they asked"))["key"]
+    told(await owner_client.post(f"/accounts/{other}/keys", name="another's", reason="they asked"))
+    told(await owner_client.post(f"/keys/{key}/pause", reason="it leaked"))
     path = f"/accounts/{ada}/credits"
     lot = told(await owner_client.post(path, once="a", usd="10", reason="paid"))["lot"]
     told(await owner_client.post(path, once="b", usd="2.5", reason="a gesture"))

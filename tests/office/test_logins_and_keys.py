@@ -16,16 +16,22 @@ from tollkeeper.office.desks import Office
 async def test_a_key_is_made_changed_rotated_paused_and_revoked(owner_client: StaffClient) -> None:
     ada = await an_account(owner_client)
     wish: dict[str, Any] = {"quota_usd": "5", "only_networks": ["203.0.113.0/24"], "expires_at": "2027-12-31T00:00:00Z"}
-    made = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", **wish))
+    made = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="they asked", **wish))
     number = made["key"]
-    changed = told(await owner_client.send("PATCH", f"/keys/{number}", {"daily_usd": "1", "quota_usd": None}))
+    changed = told(
+        await owner_client.send(
+            "PATCH", f"/keys/{number}", {"daily_usd": "1", "quota_usd": None, "reason": "they asked"}
+        )
+    )
     assert (changed["quota"], changed["daily_budget"]["usd"], changed["name"]) == (None, "1.000", "laptop")
     assert changed["only_networks"] == ["203.0.113.0/24"]
-    rotated = told(await owner_client.post(f"/keys/{number}/rotate", keep_hours=1))
+    rotated = told(await owner_client.post(f"/keys/{number}/rotate", keep_hours=1, reason="it leaked"))
     assert rotated["key"] == number
     assert rotated["text"] != made["text"]
     for verb, expected in (("pause", True), ("pause", False), ("resume", True), ("revoke", True), ("revoke", False)):
-        assert told(await owner_client.post(f"/keys/{number}/{verb}")) == {"changed": expected}, verb
+        assert told(await owner_client.post(f"/keys/{number}/{verb}", reason="it leaked")) == {"changed": expected}, (
+            verb
+        )
     listed = told(await owner_client.get(f"/accounts/{ada}/keys"))
     assert [key["key"] for key in listed["data"]] == [number]
     assert rotated["text"] not in msgspec.json.encode(listed).decode()
@@ -49,7 +55,7 @@ async def test_a_key_is_made_changed_rotated_paused_and_revoked(owner_client: St
 )
 async def test_a_key_that_cannot_be_is_refused(owner_client: StaffClient, wish: dict[str, Any], status: int) -> None:
     ada = await an_account(owner_client)
-    answer = await owner_client.post(f"/accounts/{ada}/keys", **({"name": "laptop"} | wish))
+    answer = await owner_client.post(f"/accounts/{ada}/keys", **({"name": "laptop", "reason": "they asked"} | wish))
     assert answer.status == status, answer.text
     assert told(await owner_client.get(f"/accounts/{ada}/keys"))["data"] == []
 
@@ -58,7 +64,10 @@ async def test_lists_of_keys_and_logins_come_in_pages(owner_client: StaffClient,
     accounts = [await an_account(owner_client) for _ in range(3)]
     for number in accounts:
         await a_login(owner, number, f"ada{number}@people.example", "support" if number == accounts[1] else "customer")
-    keys = [told(await owner_client.post(f"/accounts/{accounts[0]}/keys", name="k"))["key"] for _ in range(3)]
+    keys = [
+        told(await owner_client.post(f"/accounts/{accounts[0]}/keys", name="k", reason="they asked"))["key"]
+        for _ in range(3)
+    ]
     assert [row["key"] for row in await every_row(owner_client, f"/accounts/{accounts[0]}/keys")] == keys[::-1]
     assert [row["account"] for row in await every_row(owner_client, "/logins")] == accounts[::-1]
     assert [row["account"] for row in await every_row(owner_client, "/logins", staff_only="true")] == accounts[1:2]
@@ -84,16 +93,15 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
     for account, role in ((customer, "customer"), (colleague, "support"), (boss, "operator")):
         await a_login(owner, account, f"{role}@people.example", role)
     keys = {
-        account: told(await owner_client.post(f"/accounts/{account}/keys", name="k"))["key"]
+        account: told(await owner_client.post(f"/accounts/{account}/keys", name="k", reason="they asked"))["key"]
         for account in (customer, colleague, boss)
     }
     reason = {"reason": "they asked"}
     tried: list[tuple[str, str, dict[str, Any]]] = [
-        *(("POST", path, {}) for path in OVER_LOGINS),
-        *(("POST", path, reason) for path in DROPS),
-        ("POST", "/accounts/{account}/keys", {"name": "mine"}),
-        ("PATCH", "/keys/{key}", {"name": "mine"}),
-        *(("POST", f"/keys/{{key}}/{verb}", {}) for verb in ("rotate", "pause", "resume", "revoke")),
+        *(("POST", path, reason) for path in (*OVER_LOGINS, *DROPS)),
+        ("POST", "/accounts/{account}/keys", {"name": "mine", "reason": "a try"}),
+        ("PATCH", "/keys/{key}", {"name": "mine", "reason": "a try"}),
+        *(("POST", f"/keys/{{key}}/{verb}", {"reason": "a try"}) for verb in ("rotate", "pause", "resume", "revoke")),
         ("POST", "/accounts/{account}/disable", reason),
         ("POST", "/accounts/{account}/enable", reason),
     ]
@@ -111,7 +119,7 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
     assert refused(await support.post("/accounts", name="Eve", group="cheap")) == (403, "scope_missing")
     for account in (customer, colleague):
         path = f"/accounts/{account}/login/role"
-        assert refused(await support.post(path, role="operator")) == (403, "scope_missing")
+        assert refused(await support.post(path, role="operator", **reason)) == (403, "scope_missing")
     assert refused(await support.post("/logins", email="x@people.example", password="long enough")) == (
         403,
         "scope_missing",
@@ -122,11 +130,12 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
 async def test_whoever_has_every_right_opens_logins_and_gives_roles(owner_client: StaffClient, office: Office) -> None:
     made = told(await owner_client.post("/logins", email="ben@people.example", password="correct horse battery"))
     account = made["account"]
-    assert told(await owner_client.post(f"/accounts/{account}/login/role", role="support")) == {"changed": True}
+    given = await owner_client.post(f"/accounts/{account}/login/role", role="support", reason="joined us")
+    assert told(given) == {"changed": True}
     shown = told(await owner_client.get(f"/accounts/{account}/login"))
     assert (shown["role"], shown["account_state"], shown["second_factor"]) == ("support", "open", False)
     assert "password_hash" not in shown
     assert told(await owner_client.get(f"/accounts/{account}/sessions"))["data"] == []
-    sent = told(await owner_client.post(f"/accounts/{account}/login/reset"))
+    sent = told(await owner_client.post(f"/accounts/{account}/login/reset", reason="they asked"))
     assert sent == {"account": account, "setting_missing": office.mail_setting_missing}
     assert refused(await owner_client.get("/accounts/77/login")) == (404, "not_found")

@@ -152,7 +152,7 @@ async def test_an_account_is_tested_before_it_is_added_and_left_out_if_it_serves
 
 async def test_why_an_account_was_removed_is_on_record(owner_client: StaffClient, owner: asyncpg.Connection) -> None:
     await add(owner_client)
-    told(await owner_client.post("/providers/first/drain"))
+    told(await owner_client.post("/providers/first/drain", reason="its contract ended"))
     told(await owner_client.send("DELETE", "/providers/first?reason=its+contract+ended"))
     detail = await owner.fetchval("select detail::text from audit where action = 'provider.remove'")
     assert msgspec.json.decode(detail)["reason"] == "its contract ended"
@@ -195,8 +195,8 @@ async def test_pause_drain_and_resume_are_on_record_under_the_name_of_whoever_as
     client = StaffClient(api, await a_key(office, "anna", Scope.CATALOG))
     await add(client)
     for word in ("pause", "drain"):
-        assert told(await client.post(f"/providers/first/{word}"))["changed"]
-        assert not told(await client.post(f"/providers/first/{word}"))["changed"]
+        assert told(await client.post(f"/providers/first/{word}", reason="it fails"))["changed"]
+        assert not told(await client.post(f"/providers/first/{word}", reason="it fails"))["changed"]
     [row] = told(await client.get("/providers"))["data"]
     assert (row["state"], row["health"], row["takes_calls"], row["share_percent"]) == ("draining", "draining", False, 0)
     await suspend(owner)
@@ -211,11 +211,11 @@ async def test_an_account_is_removed_when_it_takes_no_calls_and_its_name_stays_t
 ) -> None:
     await add(owner_client)
     path = "/providers/first"
-    active = await owner_client.send("DELETE", path)
+    active = await owner_client.send("DELETE", f"{path}?reason=unused")
     assert refused(active) == (422, "refused")
-    told(await owner_client.post(f"{path}/pause"))
-    assert told(await owner_client.send("DELETE", path)) == {"changed": True}
-    assert refused(await owner_client.send("DELETE", path)) == (404, "not_found")
+    told(await owner_client.post(f"{path}/pause", reason="unused"))
+    assert told(await owner_client.send("DELETE", f"{path}?reason=unused")) == {"changed": True}
+    assert refused(await owner_client.send("DELETE", f"{path}?reason=unused")) == (404, "not_found")
     assert told(await owner_client.get("/providers"))["data"] == []
     assert await owner.fetchval("select count(*) from provider_account") == 0
     again = await owner_client.post("/providers", name="first", base_url=OPENAI, key=KEY)
@@ -276,3 +276,9 @@ async def test_a_key_or_an_address_that_was_judged_by_another_address_is_not_tak
         await office.providers.change("first", back, actor="a test")
     account = await office.providers.find("first")
     assert (account.base_url, account.secret.reveal()) == (ELSEWHERE, KEY)
+
+
+async def test_no_account_is_called_like_a_page(owner_client: StaffClient) -> None:
+    answer = await owner_client.post("/providers", name="add", base_url=OPENAI, key=KEY)
+    assert refused(answer) == (422, "refused")
+    assert "address of another page" in answer.text

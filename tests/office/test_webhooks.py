@@ -26,7 +26,7 @@ async def test_a_webhook_is_made_changed_and_removed_on_record(
     other = told(await owner_client.post(f"{path}/rotate-secret"))
     assert other["secret"] != made["secret"]
     assert other["webhook"]["former_secret_until"] is not None
-    assert told(await owner_client.send("DELETE", path)) == {"changed": True}
+    assert told(await owner_client.send("DELETE", f"{path}?reason=unused")) == {"changed": True}
     assert refused(await owner_client.get(path)) == (404, "not_found")
     rows = await owner.fetch("select action, detail::text as detail from audit where subject ~ '^webhook' order by id")
     acts = ["webhook.add", "webhook.change", "webhook.change", "webhook.rotate_secret", "webhook.remove"]

@@ -83,9 +83,9 @@ def a_price_previewed_announced_and_charged(browser: Browser, place: Place) -> N
 def codes_made_exported_redeemed_and_revoked(browser: Browser, place: Place) -> None:
     operator, customer = staff_member(browser, place, Role.OPERATOR), Customer(browser, place)
     operator.go("/staff/codes/new")
-    operator.send("/staff/codes/new", usd="25", codes="3", valid_days="30", note="a journey")
+    operator.send("/staff/codes/new", usd="25", codes="3", valid_days="30", note="a journey", reason="a journey")
     batch = operator.path
-    operator.send(f"{batch}/export")
+    operator.send(f"{batch}/export", reason="a journey")
     codes = operator.page.locator("#codes").input_value().split()
     assert len(codes) == 3
     file = operator.page.locator("a[download]").get_attribute("href") or ""

@@ -84,13 +84,13 @@ def one_is_paused_drained_and_removed(browser: Browser, place: Place) -> None:
         here = "/staff/providers/leaver"
         visitor.go(here)
         assert visitor.says("Pause it or let it drain first"), visitor.main
-        assert visitor.send(f"{here}/pause") == 200
+        assert visitor.send(f"{here}/pause", reason="a journey") == 200
         assert visitor.says("The account is paused"), visitor.main
         assert came_true(lambda: not _gets_calls(place, provider, key), within_seconds=SEEN_WITHIN_SECONDS)
         assert visitor.send(f"{here}/resume") == 200
         before = len(provider.truth())
         assert came_true(lambda: _reaches(place, provider, key, before), within_seconds=SEEN_WITHIN_SECONDS)
-        assert visitor.send(f"{here}/drain") == 200
+        assert visitor.send(f"{here}/drain", reason="a journey") == 200
         assert came_true(lambda: not _gets_calls(place, provider, key), within_seconds=SEEN_WITHIN_SECONDS)
         assert visitor.send(f"{here}/remove", confirmed_name="earner", reason="a slip") == 422
         assert visitor.send(f"{here}/remove", confirmed_name="leaver", reason="its contract ended") == 200
@@ -197,5 +197,5 @@ def _earns(visitor: Visitor) -> bool:
 def _take_away(visitor: Visitor, name: str) -> None:
     here = f"/staff/providers/{name}"
     visitor.go(here)
-    visitor.send(f"{here}/pause")
+    visitor.send(f"{here}/pause", reason="a journey")
     assert visitor.send(f"{here}/remove", confirmed_name=name, reason="the journey is over") == 200

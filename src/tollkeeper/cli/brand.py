@@ -8,6 +8,7 @@ import typer
 
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import MaybeReason
 from tollkeeper.cli.listing import AsJson, fields_of, show_fields, show_json
 from tollkeeper.cli.speak import say
 from tollkeeper.office.brand import BrandWish, change_brand, show_brand
@@ -56,6 +57,7 @@ async def set_brand(
     imprint: LegalFile = None,
     terms: LegalFile = None,
     privacy: LegalFile = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Change what is said; the rest stays. An empty text or file: as it is without a brand."""
     wish = BrandWish(
@@ -67,6 +69,7 @@ async def set_brand(
         imprint=_text(imprint),
         terms=_text(terms),
         privacy=_text(privacy),
+        reason=reason,
     )
     await perform(change_brand, wish)
     say("the brand is saved; pages show it within a second, mails from now on")

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import Reason
+from tollkeeper.cli.customers import MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, show_fields, show_json, show_list
 from tollkeeper.cli.model_words import HEAD, fields, line
 from tollkeeper.cli.pages import every_page
@@ -121,6 +121,7 @@ async def add_model(
     characters_most: Annotated[int, CharactersMost] = 4_096,
     voice: Annotated[list[str] | None, typer.Option(help="A voice that it has; repeat it. Without: the usual.")] = None,
     hidden_reasoning: Annotated[bool, typer.Option(help="It thinks before it speaks, and its thoughts count.")] = False,
+    reason: MaybeReason = "",
     *,
     parts: NewParts,
 ) -> None:
@@ -140,6 +141,7 @@ async def add_model(
         images_most=images_most,
         characters_most=characters_most,
         voices=voice,
+        reason=reason,
     )
     added = await perform(add_act, wish)
     say(f"model {model_id} added")
@@ -162,6 +164,7 @@ async def set_limits(
     hidden_reasoning: Annotated[
         bool | None, typer.Option(help="Whether it thinks before it speaks, and its thoughts count.")
     ] = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Change a model's limits, or who may use it, on every node within two seconds. What is not said stays."""
     if group and all_groups:
@@ -177,6 +180,7 @@ async def set_limits(
         images_most=images_most,
         characters_most=characters_most,
         voices=voice or None,
+        reason=reason,
     )
     done = await perform(change_model, wish)
     say(f"model {model_id} is changed" if done.changed else f"model {model_id} is as it was before")

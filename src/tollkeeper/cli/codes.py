@@ -15,7 +15,7 @@ from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, AccountId, Reason
+from tollkeeper.cli.customers import CURRENT_TERM_MONTHS, MOST_ID, REASON_HERE, AccountId, Reason
 from tollkeeper.cli.listing import AsJson, cash_fields, fields_of, show_fields, show_json, show_list
 from tollkeeper.cli.numbers import usd_typed
 from tollkeeper.cli.pages import LISTED_MOST, every_page
@@ -25,11 +25,11 @@ from tollkeeper.core.partner.plan import MicroUsd, micros_from_usd
 from tollkeeper.office.codes import (
     DAYS_MOST,
     BatchNumber,
+    BatchReason,
     BatchView,
     ExportedBatch,
     NewBatchWish,
     RedeemForWish,
-    RevokeBatch,
     export_batch,
     list_batches,
     make_codes,
@@ -66,15 +66,23 @@ async def make(
         int | None, typer.Option(metavar="N", min=1, max=DAYS_MOST, help="Days until they are accepted no more.")
     ] = None,
     file: Annotated[Path | None, typer.Option(help="A new file to write them to. Without it: standard output.")] = None,
+    reason: Reason = REASON_HERE,
 ) -> None:
     """Make a batch of codes, as CSV. They are shown once, now; only their digests are kept."""
     usd_in(usd)
     wish = NewBatchWish(
-        once=str(uuid4()), codes=count, usd=usd, months=months, note=note, rewards=rewards, valid_days=valid_days
+        once=str(uuid4()),
+        codes=count,
+        usd=usd,
+        months=months,
+        note=note,
+        rewards=rewards,
+        valid_days=valid_days,
+        reason=reason,
     )
     with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
         made = await perform(make_codes, wish)
-        exported = await _export(made.batch, into)
+        exported = await _export(made.batch, reason, into)
     told = f"batch {made.batch}: {count} codes of {exported.each.usd} USD. They cannot be shown again."
     typer.echo(told, err=file is None)
 
@@ -84,10 +92,11 @@ async def make(
 async def export(
     batch: BatchId,
     file: Annotated[Path | None, typer.Option(help="A new file to write them to. Without it: standard output.")] = None,
+    reason: Reason = REASON_HERE,
 ) -> None:
     """Show the codes of a batch that was made and never shown, as CSV. From now on they are accepted."""
     with nullcontext(sys.stdout) if file is None else _new_file(file) as into:
-        exported = await _export(batch, into)
+        exported = await _export(batch, reason, into)
     told = f"batch {batch}: {len(exported.codes)} codes of {exported.each.usd} USD. They cannot be shown again."
     typer.echo(told, err=file is None)
 
@@ -122,7 +131,7 @@ async def show(batch: BatchId, as_json: AsJson = False) -> None:
 @command()
 async def revoke(batch: BatchId, reason: Reason) -> None:
     """Refuse what is left of a batch from now on. What was redeemed stays."""
-    done = await perform(revoke_batch, RevokeBatch(batch=batch, reason=reason_in(reason)))
+    done = await perform(revoke_batch, BatchReason(batch=batch, reason=reason_in(reason)))
     say(f"batch {batch} was revoked before" if done.codes is None else f"batch {batch} revoked: {done.codes} codes")
 
 
@@ -132,9 +141,10 @@ def redeem(
     gift_code: Annotated[
         str | None, typer.Option(help="Of whoever told them of us: five characters, or the invite link.")
     ] = None,
+    reason: Reason = REASON_HERE,
 ) -> Coroutine[None, None, None]:
     """Redeem a code for an account. It is read from the terminal or from standard input."""
-    return _redeem(RedeemForWish(account=account, code=secret_line("Code"), gift_code=gift_code))
+    return _redeem(RedeemForWish(account=account, code=secret_line("Code"), gift_code=gift_code, reason=reason))
 
 
 async def _redeem(wish: RedeemForWish) -> None:
@@ -150,13 +160,13 @@ async def _redeem(wish: RedeemForWish) -> None:
     say(f"{done.paid.usd} USD topped up{gift}: top-up {done.top_up}, lot {done.lot}, expires {expires}")
 
 
-async def _export(batch: int, into: TextIO) -> ExportedBatch:
+async def _export(batch: int, reason: str, into: TextIO) -> ExportedBatch:
     """Codes that could not be written out are nobody's: their batch is revoked."""
-    exported = await perform(export_batch, BatchNumber(batch=batch))
+    exported = await perform(export_batch, BatchReason(batch=batch, reason=reason))
     try:
         _write(exported, into)
     except OSError:
-        await perform(revoke_batch, RevokeBatch(batch=batch, reason="its codes could not be written out"))
+        await perform(revoke_batch, BatchReason(batch=batch, reason="its codes could not be written out"))
         raise
     return exported
 

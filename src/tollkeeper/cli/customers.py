@@ -45,12 +45,16 @@ from tollkeeper.office.wishes import AccountReason, AccountWish
 
 CURRENT_TERM_MONTHS = 9
 REASON_OF_CREDITS = "credited on the command line"
+# For what a customer asks for, and gets.
+REASON_HERE = "on the command line"
 
 account_app = typer.Typer(help="Customers' accounts.", no_args_is_help=True)
 
 MOST_ID = 2**63 - 1
 AccountId = Annotated[int, typer.Argument(metavar="ACCOUNT", max=MOST_ID, help="The account's number.")]
 Reason = Annotated[str, typer.Option(help="Why; it stays on the record.")]
+# Where `office/reasons` says that one is welcome.
+MaybeReason = Annotated[str, typer.Option(help="Why, if there is more to say than what is done.")]
 WriteOff = Annotated[
     bool, typer.Option("--write-off", help="Let go what was spent or paid out of it. Without it: that is owed.")
 ]
@@ -71,13 +75,16 @@ async def list_them(
             "its last four characters; the id of a call. Without it: everybody.",
         ),
     ] = "",
+    lapsing: Annotated[
+        bool, typer.Option("--lapsing", help="Only those with a lot that lapses within seven days.")
+    ] = False,
     limit: PageLimit = 50,
     after: After = "",
     as_json: AsJson = False,
 ) -> None:
     """Accounts, the newest first; those that fit what is looked for."""
-    page = await perform(list_accounts, AccountsWish(search=search, limit=limit, after=after))
-    none = "No account fits." if search else "There are no accounts."
+    page = await perform(list_accounts, AccountsWish(search=search, lapsing=lapsing, limit=limit, after=after))
+    none = "No account fits." if search or lapsing else "There are no accounts."
     more = {"next": page.next}
     show_list(
         page.data,
@@ -120,13 +127,14 @@ async def timeline(account: AccountId, limit: PageLimit = 50, after: After = "",
 
 
 @account_app.command("create")
-@command()
+@command(ValueError)
 async def create(
     name: Annotated[str, typer.Argument(help="What to call the account.")],
     group: Annotated[str, typer.Option(help="The group whose prices and limits it has.")] = "standard",
+    reason: MaybeReason = "",
 ) -> None:
     """Open an account."""
-    made = await perform(create_account, NewAccountWish(name=name, group=group))
+    made = await perform(create_account, NewAccountWish(name=name, group=group, reason=reason))
     say(f"account {made.account}")
 
 

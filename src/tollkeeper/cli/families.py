@@ -41,6 +41,15 @@ FAMILIES = {
         "jobs",
         "The nodes on record: which are alive, their version, since when, and how many processes they have.",
     ),
+    "house": (
+        "house",
+        "How the service is at this moment: open holds, the stores, our own latency, and what waits for staff.",
+    ),
+    "attention": (
+        "house",
+        "What wants a person now: books that are not clean, provider accounts that are out, jobs that are late, …",
+    ),
+    "figures": ("house", "Calls, failures, latency, revenue, cost and margin of the last hours."),
     "account": ("customers", "Customers' accounts."),
     "key": ("keys", "API keys."),
     "login": ("logins", "Who may act for accounts."),
@@ -65,6 +74,7 @@ FAMILIES = {
     "books": ("books", "The books."),
     "call": ("calls", "Single calls."),
     "dispute": ("disputes", "Charges that customers hold to be wrong."),
+    "reading": ("readings", "Staff who read the console as a customer."),
     "reset": ("factor_resets", "Second factors and passkeys that staff were asked to drop."),
     "usage": ("usage", "The usage log."),
     "operator-key": ("operator_keys", "Operator keys: what staff and their programs act with."),

@@ -7,7 +7,7 @@ import typer
 
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import AccountId, Reason
+from tollkeeper.cli.customers import AccountId, MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, fields_of, show_fields, show_json, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import Mistake, say
@@ -97,11 +97,13 @@ async def add(
     tokens_per_minute: Tokens = None,
     concurrency: Concurrency = None,
     multiplier: PriceMultiplier = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Make a group. What is not said is as everybody has it: 60 calls in any 60 s, at peak 120."""
     given = _given(key_rate, rate, peak, tokens_per_minute, concurrency)
     named: dict[str, Any] = {} if multiplier is None else {"multiplier": multiplier}
-    wish = NewGroupWish(group=name, **given, **named, kind_rates=_named(kind), model_rates=_named(model))
+    kinds, models = _named(kind), _named(model)
+    wish = NewGroupWish(group=name, **given, **named, kind_rates=kinds, model_rates=models, reason=reason)
     say(f"group {name} added: {_in_words(await perform(create_group, wish))}")
 
 

@@ -10,7 +10,7 @@ from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.account_words import amount_fields
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId, amount_of
+from tollkeeper.cli.customers import MOST_ID, REASON_HERE, AccountId, Reason, amount_of
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import Mistake, say
@@ -64,6 +64,7 @@ async def create(
     network: KeyNetworks = None,
     daily_usd: DailyUsd = None,
     monthly_usd: MonthlyUsd = None,
+    reason: Reason = REASON_HERE,
 ) -> None:
     """Make an API key. It is shown once, now."""
     wish = NewKeyWish(
@@ -75,6 +76,7 @@ async def create(
         only_networks=_networks(network),
         daily_usd=_usd_in(daily_usd),
         monthly_usd=_usd_in(monthly_usd),
+        reason=reason,
     )
     _show_once(await perform(create_customer_key, wish))
 
@@ -93,6 +95,7 @@ async def list_keys(account: AccountId, as_json: AsJson = False) -> None:
 @command(ValueError)
 async def edit(
     key: KeyId,
+    reason: Reason,
     name: Annotated[str | None, typer.Option(help="Another name.")] = None,
     quota_usd: QuotaUsd = None,
     days: Days = None,
@@ -112,6 +115,7 @@ async def edit(
         only_networks=unset if network is None else _networks(network),
         daily_usd=unset if daily_usd is None else _usd_in(daily_usd),
         monthly_usd=unset if monthly_usd is None else _usd_in(monthly_usd),
+        reason=reason,
     )
     changed = await perform(change_customer_key, wish)
     say(f"key {changed.key} '{changed.name}' changed")
@@ -121,33 +125,34 @@ async def edit(
 @command(ValueError)
 async def rotate(
     key: KeyId,
+    reason: Reason,
     keep_hours: Annotated[int, typer.Option(min=0, max=168, help="For how long the old text is accepted, too.")] = 0,
 ) -> None:
     """Give a key another text; its quota, budgets and history stay. It is shown once, now."""
-    _show_once(await perform(rotate_customer_key, RotateKeyWish(key=key, keep_hours=keep_hours)))
+    _show_once(await perform(rotate_customer_key, RotateKeyWish(key=key, keep_hours=keep_hours, reason=reason)))
 
 
 @app.command("pause")
 @command(ValueError)
-async def pause(key: KeyId) -> None:
+async def pause(key: KeyId, reason: Reason) -> None:
     """Refuse a key until it is resumed, on every node within two seconds. Calls that run go on."""
-    done = await perform(pause_customer_key, KeyNumberWish(key=key))
+    done = await perform(pause_customer_key, KeyNumberWish(key=key, reason=reason))
     say(f"key {key} paused" if done.changed else f"key {key} was paused before")
 
 
 @app.command("resume")
 @command(ValueError)
-async def resume(key: KeyId) -> None:
+async def resume(key: KeyId, reason: Reason) -> None:
     """Accept a paused key again, on every node within two seconds."""
-    done = await perform(resume_customer_key, KeyNumberWish(key=key))
+    done = await perform(resume_customer_key, KeyNumberWish(key=key, reason=reason))
     say(f"key {key} resumed" if done.changed else f"key {key} was not paused")
 
 
 @app.command("revoke")
 @command(ValueError)
-async def revoke(key: KeyId) -> None:
+async def revoke(key: KeyId, reason: Reason) -> None:
     """Refuse a key from now on, on every node within two seconds."""
-    done = await perform(revoke_customer_key, KeyNumberWish(key=key))
+    done = await perform(revoke_customer_key, KeyNumberWish(key=key, reason=reason))
     say(f"key {key} revoked" if done.changed else f"key {key} was revoked before")
 
 

@@ -19,7 +19,7 @@ from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import AccountId, Reason
+from tollkeeper.cli.customers import AccountId, MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, fields_of, show_json, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.reset_words import asked_words
@@ -82,10 +82,10 @@ async def show_login(whom: Whom, as_json: AsJson = False) -> None:
 
 
 @login_app.command("open")
-@command(LoginRefusal)
-def open_login(email: Email, name: AccountName = "") -> Coroutine[None, None, None]:
+@command(ValueError)
+def open_login(email: Email, name: AccountName = "", reason: MaybeReason = "") -> Coroutine[None, None, None]:
     """Open an account with a login at once, for somebody you know. The password is read from standard input."""
-    return _open(NewLoginWish(email=email, name=name, password=_secret("Password")))
+    return _open(NewLoginWish(email=email, name=name, password=_secret("Password"), reason=reason))
 
 
 async def _open(wish: NewLoginWish) -> None:
@@ -95,9 +95,11 @@ async def _open(wish: NewLoginWish) -> None:
 
 @login_app.command("role")
 @command(LoginRefusal)
-async def role(account: AccountId, role: Annotated[Role, typer.Argument(help="The role to give.")]) -> None:
+async def role(
+    account: AccountId, role: Annotated[Role, typer.Argument(help="The role to give.")], reason: Reason
+) -> None:
     """Make somebody support, operator or customer. Their sessions end."""
-    done = await perform(logins.set_login_role, RoleWish(account=account, role=role))
+    done = await perform(logins.set_login_role, RoleWish(account=account, role=role, reason=reason_in(reason)))
     say(f"account {account} has the role {role.value}" + ("" if done.changed else ", as it had before"))
 
 
@@ -118,18 +120,18 @@ async def sessions(whom: Whom, as_json: AsJson = False) -> None:
 
 @login_app.command("revoke-sessions")
 @command(LoginRefusal)
-async def revoke_sessions(whom: Whom) -> None:
+async def revoke_sessions(whom: Whom, reason: Reason) -> None:
     """Sign somebody out everywhere."""
-    meant = await _meant(whom)
-    ended = await perform(logins.end_login_sessions, meant)
-    say(f"{ended.count} sessions of account {meant.account} ended")
+    wish = await _about(whom, reason)
+    ended = await perform(logins.end_login_sessions, wish)
+    say(f"{ended.count} sessions of account {wish.account} ended")
 
 
 @login_app.command("reset-password")
 @command(LoginRefusal)
-async def reset(whom: Whom) -> None:
+async def reset(whom: Whom, reason: Reason) -> None:
     """Send a link for a new password."""
-    sent = await perform(logins.send_login_reset, await _meant(whom))
+    sent = await perform(logins.send_login_reset, await _about(whom, reason))
     if missing := sent.setting_missing:
         say(f"{NOT_SENT.get(missing, missing)} The link to account {sent.account} waits, for a day.")
     else:
@@ -138,9 +140,9 @@ async def reset(whom: Whom) -> None:
 
 @login_app.command("unlock")
 @command(LoginRefusal)
-async def unlock_login(whom: Whom) -> None:
+async def unlock_login(whom: Whom, reason: Reason) -> None:
     """End the locks that too many attempts at signing in or redeeming brought about, whoever made them."""
-    ended = await perform(logins.unlock_login, await _meant(whom))
+    ended = await perform(logins.unlock_login, await _about(whom, reason))
     say(f"{ended.count} locks ended")
 
 
@@ -149,8 +151,7 @@ async def unlock_login(whom: Whom) -> None:
 async def drop(whom: Whom, reason: Reason) -> None:
     """For somebody who lost the app and all recovery codes, and has shown otherwise who they are. With an operator key:
     another member of staff confirms it. They are told, and their sessions end."""
-    meant = await _meant(whom)
-    wish = AccountReason(account=meant.account, reason=reason_in(reason))
+    wish = await _about(whom, reason)
     say(asked_words(await perform(drop_login_second_factor, wish), "a second factor"))
 
 
@@ -159,8 +160,7 @@ async def drop(whom: Whom, reason: Reason) -> None:
 async def drop_every_passkey(whom: Whom, reason: Reason) -> None:
     """For somebody whose account somebody else was in, or who lost every device. With an operator key: another member
     of staff confirms it. They are told, and their sessions end."""
-    meant = await _meant(whom)
-    wish = AccountReason(account=meant.account, reason=reason_in(reason))
+    wish = await _about(whom, reason)
     say(asked_words(await perform(drop_login_passkeys, wish), "passkeys"))
 
 
@@ -223,6 +223,12 @@ async def _meant(whom: str) -> AccountWish:
     if not found:
         raise NotOnFile("No login has this e-mail.")
     return AccountWish(account=found[0].account)
+
+
+async def _about(whom: str, reason: str) -> AccountReason:
+    """Raise NotOnFile, or Mistake for the reason."""
+    why = reason_in(reason)
+    return AccountReason(account=(await _meant(whom)).account, reason=why)
 
 
 def _line(login: LoginView) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import typer
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, Reason
+from tollkeeper.cli.customers import MOST_ID, MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, JsonRecord, fields_of, show_fields, show_json, show_list
 from tollkeeper.cli.speak import say
 from tollkeeper.core.people.operator_keys import Scope
@@ -49,9 +49,12 @@ async def create(
         int | None,
         typer.Option(min=1, max=MOST_ID, help="The staff login it belongs to: it never may do more than that."),
     ] = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Make an operator key. It is shown once, now."""
-    wish = NewOperatorKeyWish(name=name, scopes=scope, days=days, only_networks=network or None, account=account)
+    wish = NewOperatorKeyWish(
+        name=name, scopes=scope, days=days, only_networks=network or None, account=account, reason=reason
+    )
     made = await perform(create_operator_key, wish)
     say(f"operator key {made.name}, until {moment(made.expires_at)}\n{made.key}")
     say("Copy it now: it is not kept and cannot be shown again.")

@@ -12,7 +12,7 @@ from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.codes import reason_in, secret_line, usd_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId, Reason, WriteOff
+from tollkeeper.cli.customers import MOST_ID, REASON_HERE, AccountId, Reason, WriteOff
 from tollkeeper.cli.listing import (
     AsJson,
     cash_fields,
@@ -115,12 +115,13 @@ def withdraw(
     account: AccountId,
     usd: Annotated[str, typer.Argument(metavar="USD", help="How much, in USD.")],
     payee: Annotated[str, typer.Option(help="Where the money goes: whose bank account, at which bank.")],
+    reason: Reason = REASON_HERE,
 ) -> Coroutine[None, None, None]:
     """Ask for cash. A code of the account's second factor is read from the terminal or from standard input. Whoever has
     none sets it up in the console, on the page Security."""
     asked = usd_of_micros(usd_in(usd))
     code = secret_line("Code of the second factor")
-    return _withdraw(WithdrawFor(account=account, usd=usd, payee=payee, code=code), asked)
+    return _withdraw(WithdrawFor(account=account, usd=usd, payee=payee, code=code, reason=reason), asked)
 
 
 async def _withdraw(wish: WithdrawFor, usd: str) -> None:
@@ -173,9 +174,10 @@ async def revoke(
 async def faucet(
     account: AccountId,
     ip: Annotated[str, typer.Option(metavar="IP", help="Where the customer asks from: 192.0.2.7 or 2001:db8::7.")],
+    reason: Reason = REASON_HERE,
 ) -> None:
     """Give an account its free key. It is shown once, now."""
-    given = await perform(give_from_faucet, FaucetFor(account=account, ip=ip))
+    given = await perform(give_from_faucet, FaucetFor(account=account, ip=ip, reason=reason))
     say(f"key {given.key_id}\n{given.key}")
     say(f"It has {given.amount.usd} USD until {moment(given.expires_at)}. Copy it now: it cannot be shown again.")
 

@@ -11,7 +11,7 @@ from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.codes import reason_in
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, Reason
+from tollkeeper.cli.customers import MOST_ID, MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, show_json, show_list, show_table
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.price_options import UsdOption, multiplier_in, usd_in, with_parts
@@ -64,6 +64,7 @@ async def enter(
     variant: VariantOption = "",
     since: Since = None,
     force: Annotated[str | None, typer.Option(metavar="REASON", help="Why it cannot wait for its notice.")] = None,
+    reason: MaybeReason = "",
     *,
     parts: NewParts,
 ) -> None:
@@ -74,6 +75,7 @@ async def enter(
         **_fields(_figures(multiplier, completion, cached, parts)) | {"usd": usd_in(usd)},
         effective_from=None if since is None else moment_in(since),
         forced_because=None if force is None else reason_in(force),
+        reason=reason,
     )
     entered = await perform(enter_price, wish)
     since_then = moment(entered.price.effective_from)

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from tollkeeper.accounts.providers.served_models import model_names
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
+from tollkeeper.cli.customers import MaybeReason, Reason
 from tollkeeper.cli.listing import AsJson, show_fields, show_json, show_list
 from tollkeeper.cli.provider_options import (
     COST_HELP,
@@ -45,7 +46,8 @@ from tollkeeper.office.provider_wishes import (
     NewProviderWish,
     ProviderChangeWish,
     ProviderKeyWish,
-    ProviderRemovalWish,
+    ProviderReason,
+    ProviderResumeWish,
     ProvidersWish,
     ProviderTrialWish,
     ProviderWish,
@@ -95,6 +97,7 @@ def add(
     tested: Annotated[
         bool, typer.Option("--tested", help="Make live calls first, and add it only if an answer comes.")
     ] = False,
+    reason: MaybeReason = "",
 ) -> Coroutine[None, None, None]:
     """Add a provider account. Its key is read from the terminal or from standard input, never from the command line."""
     models = model_names(model) if model else None
@@ -116,6 +119,7 @@ def add(
         api_version=api_version,
         insecure_http=insecure_http,
         tested=tested,
+        reason=reason,
     )
     return _add(wish)
 
@@ -182,6 +186,7 @@ def set_account(
     passes: Passes = None,
     api_version: ApiVersion = None,
     insecure_http: InsecureHttp = False,
+    reason: MaybeReason = "",
 ) -> Coroutine[None, None, None]:
     """Change a provider account; what is not named stays. Lists (--model, --rejects, --passes) are given anew as a
     whole. The word 'none' empties a list, takes a limit away, or goes back to the vendor's usual version."""
@@ -201,6 +206,7 @@ def set_account(
         passes=names_in(passes),
         api_version=None if api_version == NONE else or_unset(api_version),
         insecure_http=insecure_http,
+        reason=reason,
     )
     return _set_account(wish)
 
@@ -215,10 +221,11 @@ async def _set_account(wish: ProviderChangeWish) -> None:
 def rotate_key(
     name: ProviderName,
     untested: Annotated[bool, typer.Option("--untested", help="Take the new key without asking the provider.")] = False,
+    reason: MaybeReason = "",
 ) -> Coroutine[None, None, None]:
     """Give it another key, which the provider must accept. It is read from the terminal or from standard input. Calls
     under way end with the old one, new ones begin with the new one, on every node within two seconds."""
-    return _rotate_key(ProviderKeyWish(name=name, key=_key(), untested=untested))
+    return _rotate_key(ProviderKeyWish(name=name, key=_key(), untested=untested, reason=reason))
 
 
 async def _rotate_key(wish: ProviderKeyWish) -> None:
@@ -230,25 +237,25 @@ async def _rotate_key(wish: ProviderKeyWish) -> None:
 
 @provider_app.command("pause")
 @command(ValueError)
-async def pause(name: ProviderName) -> None:
+async def pause(name: ProviderName, reason: Reason) -> None:
     """Give it no more calls, on every node within two seconds, until it is resumed."""
-    done = await perform(pause_provider, ProviderWish(name=name))
+    done = await perform(pause_provider, ProviderReason(name=name, reason=reason))
     _say_state(name, "paused", changed=done.changed)
 
 
 @provider_app.command("drain")
 @command(ValueError)
-async def drain(name: ProviderName) -> None:
+async def drain(name: ProviderName, reason: Reason) -> None:
     """Let the calls under way end and give it no more, to take it away afterwards."""
-    done = await perform(drain_provider, ProviderWish(name=name))
+    done = await perform(drain_provider, ProviderReason(name=name, reason=reason))
     _say_state(name, "draining", changed=done.changed)
 
 
 @provider_app.command("resume")
 @command(ValueError)
-async def resume(name: ProviderName) -> None:
+async def resume(name: ProviderName, reason: MaybeReason = "") -> None:
     """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
-    done = await perform(resume_provider, ProviderWish(name=name))
+    done = await perform(resume_provider, ProviderResumeWish(name=name, reason=reason))
     _say_state(name, "active", changed=done.changed)
     if done.suspension_lifted:
         say(f"the suspension of {name} is lifted")
@@ -256,12 +263,10 @@ async def resume(name: ProviderName) -> None:
 
 @provider_app.command("remove")
 @command(ValueError)
-async def remove(
-    name: ProviderName, reason: Annotated[str, typer.Option(help="Why; it stays on the record.")] = ""
-) -> None:
+async def remove(name: ProviderName, reason: Reason) -> None:
     """Remove a provider account that is paused or drained, and its key with it. Its calls stay on record, and its name
     stays taken."""
-    await perform(remove_provider, ProviderRemovalWish(name=name, reason=reason))
+    await perform(remove_provider, ProviderReason(name=name, reason=reason))
     say(f"provider account {name} is removed, and its key with it; revoke the key at the provider")
 
 

@@ -1,4 +1,5 @@
-"""Webhooks: `webhook add`, `list`, `change`, `on`, `off`, `rotate-secret`, `test`, `deliveries`, `again`, `remove`."""
+"""Webhooks: `webhook add`, `list`, `show`, `change`, `on`, `off`, `rotate-secret`, `test`, `deliveries`, `again`,
+`remove`."""
 
 from typing import Annotated
 
@@ -7,8 +8,8 @@ import typer
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID
-from tollkeeper.cli.listing import AsJson, fields_of, show_list
+from tollkeeper.cli.customers import MOST_ID, MaybeReason, Reason
+from tollkeeper.cli.listing import AsJson, fields_of, show_fields, show_json, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import say
 from tollkeeper.core.webhooks import WebhookKind
@@ -18,6 +19,8 @@ from tollkeeper.office.webhooks import (
     MadeWebhook,
     NewWebhookWish,
     WebhookChangeWish,
+    WebhookReason,
+    WebhookSecretWish,
     WebhookView,
     WebhookWish,
     add_webhook,
@@ -27,6 +30,7 @@ from tollkeeper.office.webhooks import (
     list_webhooks,
     remove_webhook,
     rotate_webhook_secret,
+    show_webhook,
     try_webhook,
 )
 from tollkeeper.office.wishes import NoWish
@@ -58,9 +62,11 @@ async def add(
     url: Annotated[str, typer.Argument(help="Where events are sent: https://host/path")],
     kind: KindOptions = None,
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    reason: MaybeReason = "",
 ) -> None:
     """Send events to an address. The secret that signs them is shown once, now. Without --kind: of every kind."""
-    _show_secret(await perform(add_webhook, NewWebhookWish(url=url, kinds=kind or None, note=note)))
+    wish = NewWebhookWish(url=url, kinds=kind or None, note=note, reason=reason)
+    _show_secret(await perform(add_webhook, wish))
 
 
 @webhook_app.command("list")
@@ -84,6 +90,27 @@ async def list_all(as_json: AsJson = False) -> None:
     )
 
 
+@webhook_app.command("show")
+@command()
+async def show(webhook: Number, as_json: AsJson = False) -> None:
+    """One webhook, and whether its receiver takes what it is sent."""
+    found = await perform(show_webhook, WebhookWish(webhook=webhook))
+    if as_json:
+        show_json(fields_of(found, *FIELDS))
+        return
+    show_fields(
+        [
+            ("webhook", str(found.id)),
+            ("address", found.url),
+            ("state", _state(found)),
+            ("waiting", str(found.waiting)),
+            ("told of", ", ".join(found.kinds)),
+            ("note", found.note),
+            ("made", f"{moment(found.created_at)} by {found.created_by}"),
+        ]
+    )
+
+
 @webhook_app.command("change")
 @command(ValueError)
 async def change(
@@ -91,32 +118,35 @@ async def change(
     url: Annotated[str | None, typer.Option(help="Another address.")] = None,
     kind: KindOptions = None,
     note: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    reason: MaybeReason = "",
 ) -> None:
     """Change where it sends to, what it is told of, or its note."""
-    changed = await perform(change_webhook, WebhookChangeWish(webhook=webhook, url=url, kinds=kind or None, note=note))
+    wish = WebhookChangeWish(webhook=webhook, url=url, kinds=kind or None, note=note, reason=reason)
+    changed = await perform(change_webhook, wish)
     say(f"webhook {webhook} sends to {changed.url}: {', '.join(changed.kinds)}")
 
 
 @webhook_app.command("on")
 @command(ValueError)
-async def switch_on(webhook: Number) -> None:
+async def switch_on(webhook: Number, reason: MaybeReason = "") -> None:
     """Send events to it again."""
-    say(f"webhook {webhook} is {_state(await perform(change_webhook, WebhookChangeWish(webhook=webhook, is_on=True)))}")
+    done = await perform(change_webhook, WebhookChangeWish(webhook=webhook, is_on=True, reason=reason))
+    say(f"webhook {webhook} is {_state(done)}")
 
 
 @webhook_app.command("off")
 @command(ValueError)
-async def switch_off(webhook: Number) -> None:
+async def switch_off(webhook: Number, reason: MaybeReason = "") -> None:
     """Send nothing to it until it is switched on. Events of that time are not kept for it."""
-    done = await perform(change_webhook, WebhookChangeWish(webhook=webhook, is_on=False))
+    done = await perform(change_webhook, WebhookChangeWish(webhook=webhook, is_on=False, reason=reason))
     say(f"webhook {webhook} is {_state(done)}")
 
 
 @webhook_app.command("rotate-secret")
 @command(ValueError)
-async def rotate_secret(webhook: Number) -> None:
+async def rotate_secret(webhook: Number, reason: MaybeReason = "") -> None:
     """Give it another secret, shown once, now. For a day events are signed with both."""
-    _show_secret(await perform(rotate_webhook_secret, WebhookWish(webhook=webhook)))
+    _show_secret(await perform(rotate_webhook_secret, WebhookSecretWish(webhook=webhook, reason=reason)))
 
 
 @webhook_app.command("test")
@@ -160,9 +190,9 @@ async def again(
 
 @webhook_app.command("remove")
 @command(ValueError)
-async def remove(webhook: Number) -> None:
+async def remove(webhook: Number, reason: Reason) -> None:
     """Send nothing there any more, and forget what was sent."""
-    await perform(remove_webhook, WebhookWish(webhook=webhook))
+    await perform(remove_webhook, WebhookReason(webhook=webhook, reason=reason))
     say(f"webhook {webhook} is removed")
 
 

@@ -20,7 +20,7 @@ from tollkeeper.office.act import MoneyWish, act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import AccountNumber, AccountReason, AccountWish, Changed, Usd
+from tollkeeper.office.wishes import AccountNumber, AccountReason, AccountWish, Changed, ReasonText, Usd
 from tollkeeper.ports import Credit
 from tollkeeper.ports.customers.roster import (
     AccountEvent,
@@ -40,6 +40,7 @@ AccountsGroup = Annotated[str, msgspec.Meta(max_length=64, description="Whose pr
 class NewAccountWish(msgspec.Struct, frozen=True, kw_only=True):
     name: Name
     group: AccountsGroup = DEFAULT_GROUP
+    reason: ReasonText = ""
 
 
 class MadeAccount(msgspec.Struct, frozen=True):
@@ -55,6 +56,9 @@ class AccountsWish(Paging, frozen=True, kw_only=True):
             "a key looks like, or its last four characters; the id of a call. Empty: everybody.",
         ),
     ] = ""
+    lapsing: Annotated[
+        bool, msgspec.Meta(description="Only those with a lot that lapses within seven days with something left in it.")
+    ] = False
 
 
 class AccountRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +139,9 @@ class CreditDone(msgspec.Struct, frozen=True, kw_only=True):
 @act("GET", "/accounts", Scope.READ)
 async def list_accounts(office: Office, wish: AccountsWish, by: Actor) -> Listed[AccountRow]:
     """Accounts, the newest first; with `search`, those that fit it in some way."""
+    search = await _meant(office, wish.search)
     found = await office.roster.page(
-        await _meant(office, wish.search), before_id=wish.after_key(int), limit=wish.limit + 1
+        search, lapsing_only=wish.lapsing, before_id=wish.after_key(int), limit=wish.limit + 1
     )
     page = listed(found, wish.limit, lambda record: record.account_id)
     return Listed([_row(record) for record in page.data], page.next)

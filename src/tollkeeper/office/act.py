@@ -1,15 +1,23 @@
-"""An act: something that staff can do, with all that its callers must know of it."""
+"""An act: something that staff can do, with all that its callers must know of it.
+
+Rules of this file
+1. What a wish says in `reason` is checked here, and stands in every row that the act puts on record. A wish whose
+   `reason` has no default needs one. Which acts ask for it is said in `office/reasons`.
+"""
 
 import inspect
 import re
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.core.people.reasons import because
 from tollkeeper.office.desks import Office
 from tollkeeper.office.wishes import ReasonText
 
@@ -20,6 +28,14 @@ IN_PATH = re.compile(r"{(\w+)}")
 Wish = TypeVar("Wish", bound=msgspec.Struct)
 Result = TypeVar("Result", bound=msgspec.Struct)
 Deed = Callable[[Office, Wish, Actor], Awaitable[Result]]
+
+
+class Why(StrEnum):
+    """Whether whoever acts says why."""
+
+    NEEDED = "needed"
+    WELCOME = "welcome"
+    NOT_ASKED = "not asked"
 
 
 class MoneyWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +60,20 @@ class Act(Generic[Wish, Result]):
         self.result: type[Result] = hints["return"]
 
     async def __call__(self, office: Office, wish: Wish, by: Actor) -> Result:
-        return await self.deed(office, wish, by)
+        """Raise ValueError for a reason that is missing or will not do, and whatever the deed raises."""
+        with because(self._reason(wish)):
+            return await self.deed(office, wish, by)
+
+    @cached_property
+    def asks_why(self) -> Why:
+        for field in msgspec.structs.fields(self.wish):
+            if field.name == "reason":
+                return Why.NEEDED if field.required else Why.WELCOME
+        return Why.NOT_ASKED
+
+    def _reason(self, wish: Wish) -> str:
+        said: str = getattr(wish, "reason", "")
+        return checked_reason(said) if said or self.asks_why is Why.NEEDED else ""
 
     @property
     def moves_money(self) -> bool:

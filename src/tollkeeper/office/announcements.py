@@ -12,7 +12,7 @@ from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.instants import Instant, in_reach
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import ROW_MOST, Changed
+from tollkeeper.office.wishes import ROW_MOST, Changed, ReasonText
 from tollkeeper.ports.announcements import AnnouncementRecord, NewAnnouncement
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,15 +27,24 @@ class NewAnnouncementWish(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: Instant
     # None: from now on.
     starts_at: Instant | None = None
+    reason: ReasonText = ""
 
 
 class AnnouncementNumber(msgspec.Struct, frozen=True, kw_only=True):
     announcement: Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The announcement's number.")]
+    reason: ReasonText
+
+
+class AnnouncementsWish(Paging, frozen=True, kw_only=True):
+    over: Annotated[bool, msgspec.Meta(description="Those that are over or were ended, the newest first.")] = False
 
 
 @act("GET", "/announcements", Scope.READ)
-async def list_announcements(office: Office, wish: Paging, by: Actor) -> Listed[AnnouncementRecord]:
-    """What is shown now, and what will be: the soonest first."""
+async def list_announcements(office: Office, wish: AnnouncementsWish, by: Actor) -> Listed[AnnouncementRecord]:
+    """What is shown now, and what will be: the soonest first. Or what was: the newest first."""
+    if wish.over:
+        rows = await office.announcements.over(before_id=wish.after_row(), limit=wish.limit + 1)
+        return listed(rows, wish.limit, lambda row: row.id)
     after = wish.after_key(tuple[int, int]) or (0, 0)
     found = [each for each in await office.announcements.listed() if _place(each) > after]
     return listed(found[: wish.limit + 1], wish.limit, _place)

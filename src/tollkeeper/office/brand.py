@@ -12,7 +12,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.core.png import BYTES_MOST, drawn_only
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
-from tollkeeper.office.wishes import NoWish
+from tollkeeper.office.wishes import NoWish, ReasonText
 
 LegalText = Annotated[str, msgspec.Meta(max_length=LEGAL_CHARACTERS_MOST, description="Plain Markdown; empty: none.")]
 AccentColour = Annotated[str, msgspec.Meta(max_length=7, description="As #1c62b4; empty: the usual one.")]
@@ -35,6 +35,7 @@ class BrandWish(msgspec.Struct, frozen=True, kw_only=True):
     imprint: LegalText | None = None
     terms: LegalText | None = None
     privacy: LegalText | None = None
+    reason: ReasonText = ""
 
 
 class BrandView(msgspec.Struct, frozen=True, kw_only=True):

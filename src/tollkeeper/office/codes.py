@@ -42,7 +42,6 @@ class NewBatchWish(MoneyWish, frozen=True, kw_only=True):
     ) = None
     note: Annotated[str, msgspec.Meta(max_length=2_000, description="What they are for, or for whom.")] = ""
     rewards: Annotated[bool, msgspec.Meta(description="Whether inviters and gift codes earn by them.")] = True
-    reason: ReasonText = ""
 
 
 class MadeBatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +55,7 @@ class BatchNumber(msgspec.Struct, frozen=True, kw_only=True):
     batch: RowOnFile
 
 
-class RevokeBatch(BatchNumber, frozen=True, kw_only=True):
+class BatchReason(BatchNumber, frozen=True, kw_only=True):
     reason: ReasonText
 
 
@@ -101,6 +100,7 @@ class RedeemForWish(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[str, msgspec.Meta(max_length=300, description="Of whoever told them of us, or the invite link.")]
         | None
     ) = None
+    reason: ReasonText
 
 
 class RedeemedFor(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ async def make_codes(office: Office, wish: NewBatchWish, by: Actor) -> MadeBatch
 
 
 @act("POST", "/code-batches/{batch}/export", Scope.MONEY)
-async def export_batch(office: Office, wish: BatchNumber, by: Actor) -> ExportedBatch:
+async def export_batch(office: Office, wish: BatchReason, by: Actor) -> ExportedBatch:
     """Show the codes of a batch, once. From now on they are accepted. Where this answer is lost, revoke the batch."""
     codes = await export_codes(wish.batch, secrets.choice, office.codes, by=entitled(by))
     batch = await office.codes.batch(wish.batch)
@@ -154,7 +154,7 @@ async def export_batch(office: Office, wish: BatchNumber, by: Actor) -> Exported
 
 
 @act("POST", "/code-batches/{batch}/revoke", Scope.MONEY)
-async def revoke_batch(office: Office, wish: RevokeBatch, by: Actor) -> RevokedBatch:
+async def revoke_batch(office: Office, wish: BatchReason, by: Actor) -> RevokedBatch:
     """Refuse what is left of a batch from now on. What was redeemed stays."""
     return RevokedBatch(codes=await revoke_codes(wish.batch, wish.reason, office.codes, by=entitled(by)))
 

@@ -17,7 +17,7 @@ from tollkeeper.office.act import act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import ROW_MOST, AccountNumber, Changed, Moment, Usd, checked_moment
+from tollkeeper.office.wishes import ROW_MOST, AccountNumber, Changed, Moment, ReasonText, Usd, checked_moment
 from tollkeeper.ports import KeyChange, KeyOnFile
 
 KeyNumber = Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The key's number, not the key.")]
@@ -43,6 +43,7 @@ class NewKeyWish(msgspec.Struct, frozen=True, kw_only=True):
     only_networks: NetworkTexts | None = None
     daily_usd: Usd | None = None
     monthly_usd: Usd | None = None
+    reason: ReasonText
 
 
 class KeyChangeWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +57,7 @@ class KeyChangeWish(msgspec.Struct, frozen=True, kw_only=True):
     only_networks: NetworkTexts | msgspec.UnsetType | None = msgspec.UNSET
     daily_usd: Usd | msgspec.UnsetType | None = msgspec.UNSET
     monthly_usd: Usd | msgspec.UnsetType | None = msgspec.UNSET
+    reason: ReasonText
 
 
 class RotateKeyWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +65,12 @@ class RotateKeyWish(msgspec.Struct, frozen=True, kw_only=True):
     keep_hours: Annotated[
         int, msgspec.Meta(ge=0, le=168, description="For how long the old text is accepted, too.")
     ] = 0
+    reason: ReasonText
 
 
 class KeyNumberWish(msgspec.Struct, frozen=True, kw_only=True):
     key: KeyNumber
+    reason: ReasonText
 
 
 class ShownKey(msgspec.Struct, frozen=True):

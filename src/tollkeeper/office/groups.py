@@ -61,6 +61,7 @@ class GroupRatesWish(GroupWish, frozen=True, kw_only=True):
 
 class NewGroupWish(GroupRatesWish, frozen=True, kw_only=True):
     multiplier: Multiplier = "1"
+    reason: ReasonText = ""
 
 
 class GroupChangeWish(GroupRatesWish, frozen=True, kw_only=True):

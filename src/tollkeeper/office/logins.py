@@ -17,7 +17,7 @@ from tollkeeper.office.accounts import MadeAccount
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import AccountWish, Changed
+from tollkeeper.office.wishes import AccountReason, AccountWish, Changed, ReasonText
 from tollkeeper.ports import NotOnFile
 from tollkeeper.ports.customers.roster import CustomerState
 from tollkeeper.ports.people import LoginRecord
@@ -49,9 +49,10 @@ class NewLoginWish(msgspec.Struct, frozen=True, kw_only=True):
     email: EmailText
     password: Annotated[str, msgspec.Meta(max_length=1_024)]
     name: Annotated[str, msgspec.Meta(max_length=120, description="Of the account. Without it: the e-mail.")] = ""
+    reason: ReasonText = ""
 
 
-class RoleWish(AccountWish, frozen=True, kw_only=True):
+class RoleWish(AccountReason, frozen=True, kw_only=True):
     role: Role
 
 
@@ -120,20 +121,20 @@ async def list_sessions(office: Office, wish: AccountWish, by: Actor) -> Listed[
 
 
 @act("POST", "/accounts/{account}/sessions/end", Scope.SUPPORT)
-async def end_login_sessions(office: Office, wish: AccountWish, by: Actor) -> HowMany:
+async def end_login_sessions(office: Office, wish: AccountReason, by: Actor) -> HowMany:
     """Sign somebody out everywhere."""
     return HowMany(await staff.end_sessions(office.front_desk, wish.account, by=by))
 
 
 @act("POST", "/accounts/{account}/login/reset", Scope.SUPPORT)
-async def send_login_reset(office: Office, wish: AccountWish, by: Actor) -> ResetSent:
+async def send_login_reset(office: Office, wish: AccountReason, by: Actor) -> ResetSent:
     """Send a link for a new password."""
     account = await staff.send_reset(office.front_desk, wish.account, by=by)
     return ResetSent(account=account, setting_missing=office.mail_setting_missing)
 
 
 @act("POST", "/accounts/{account}/login/unlock", Scope.SUPPORT)
-async def unlock_login(office: Office, wish: AccountWish, by: Actor) -> HowMany:
+async def unlock_login(office: Office, wish: AccountReason, by: Actor) -> HowMany:
     """End the locks that too many attempts at signing in or redeeming brought about, whoever made them."""
     return HowMany(await staff.unlock(office.front_desk, wish.account, by=by))
 

@@ -74,6 +74,7 @@ class ModelLimitsWish(msgspec.Struct, frozen=True, kw_only=True):
     images_most: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
     characters_most: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = None
     voices: Voices | None = None
+    reason: ReasonText = ""
 
 
 class ModelChangeWish(ModelLimitsWish, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ class NewOperatorKeyWish(msgspec.Struct, frozen=True, kw_only=True):
     account: (
         Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1, description="The staff login that it belongs to.")] | None
     ) = None
+    reason: ReasonText = ""
 
 
 class OperatorKeyName(msgspec.Struct, frozen=True, kw_only=True):

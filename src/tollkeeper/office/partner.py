@@ -42,7 +42,7 @@ from tollkeeper.office.partner_views import (
 )
 from tollkeeper.office.rows import RowOnFile
 from tollkeeper.office.top_ups import LetGo
-from tollkeeper.office.wishes import AccountNumber, AccountWish, Changed, Usd
+from tollkeeper.office.wishes import AccountNumber, AccountReason, AccountWish, Changed, ReasonText, Usd
 from tollkeeper.ports.partner import NewWithdrawal, WithdrawalRecord, WithdrawalState
 
 
@@ -68,6 +68,7 @@ class WithdrawFor(msgspec.Struct, frozen=True, kw_only=True):
     usd: Usd
     payee: Annotated[str, msgspec.Meta(max_length=1_000, description="Where the money goes.")]
     code: Annotated[str, msgspec.Meta(max_length=200, description="Of the account's second factor.")]
+    reason: ReasonText
 
 
 class AskedWithdrawal(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ class RevokeReward(MoneyWish, frozen=True, kw_only=True):
     write_off: LetGo = False
 
 
-class FaucetFor(AccountWish, frozen=True, kw_only=True):
+class FaucetFor(AccountReason, frozen=True, kw_only=True):
     ip: Annotated[str, msgspec.Meta(max_length=100, description="Where the customer asks from.")]
 
 
@@ -112,7 +113,9 @@ async def list_withdrawals(office: Office, wish: WithdrawalsWish, by: Actor) -> 
 @act("GET", "/withdrawals/{withdrawal}", Scope.READ)
 async def show_withdrawal(office: Office, wish: WithdrawalNumber, by: Actor) -> WithdrawalView:
     """A withdrawal: who asked for how much, and who decided what, when and why."""
-    return withdrawal_view(await office.partners.withdrawal(wish.withdrawal))
+    found = await office.partners.withdrawal(wish.withdrawal)
+    theirs = await office.partners.may_have_approved(found.id, actor=by.name)
+    return withdrawal_view(found, approved_by_asker=theirs)
 
 
 @act("POST", "/accounts/{account}/withdrawals", Scope.MONEY)

@@ -52,7 +52,8 @@ class RewardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WithdrawalView(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason of one that was paid is the transfer's own number."""
+    """The reason of one that was paid is the transfer's own number. `approved_by_asker`: whether whoever asks may be
+    the person who approved it, and so cannot note its payment; null in lists."""
 
     id: int
     account: int
@@ -66,6 +67,7 @@ class WithdrawalView(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: datetime | None
     decided_by: str | None
     reason: str | None
+    approved_by_asker: bool | None = None
 
 
 class PartnerView(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +127,7 @@ def reward_view(reward: RewardRecord) -> RewardView:
     )
 
 
-def withdrawal_view(each: WithdrawalRecord) -> WithdrawalView:
+def withdrawal_view(each: WithdrawalRecord, *, approved_by_asker: bool | None = None) -> WithdrawalView:
     return WithdrawalView(
         id=each.id,
         account=each.account_id,
@@ -139,6 +141,7 @@ def withdrawal_view(each: WithdrawalRecord) -> WithdrawalView:
         decided_at=each.decided_at,
         decided_by=each.decided_by,
         reason=each.reason,
+        approved_by_asker=approved_by_asker,
     )
 
 

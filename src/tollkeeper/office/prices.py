@@ -67,6 +67,7 @@ class PricePreviewWish(PriceChangeWish, frozen=True, kw_only=True):
 class NewPriceWish(PriceChangeWish, frozen=True, kw_only=True):
     # None: it waits for its notice.
     forced_because: ReasonText | None = None
+    reason: ReasonText = ""
 
 
 class PriceNumber(msgspec.Struct, frozen=True, kw_only=True):

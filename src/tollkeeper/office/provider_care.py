@@ -8,7 +8,7 @@ from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.provider_trials import ProviderTrial, trial_of
-from tollkeeper.office.provider_wishes import ProviderKeyWish, ProviderTrialWish, ProviderWish
+from tollkeeper.office.provider_wishes import ProviderKeyWish, ProviderReason, ProviderResumeWish, ProviderTrialWish
 from tollkeeper.office.wishes import Changed
 from tollkeeper.ports import ProviderState
 
@@ -40,19 +40,19 @@ async def rotate_provider_key(office: Office, wish: ProviderKeyWish, by: Actor) 
 
 
 @act("POST", "/providers/{name}/pause", Scope.CATALOG)
-async def pause_provider(office: Office, wish: ProviderWish, by: Actor) -> Changed:
+async def pause_provider(office: Office, wish: ProviderReason, by: Actor) -> Changed:
     """Give it no more calls, on every node within two seconds, until it is resumed."""
     return Changed(await office.providers.set_state(wish.name, ProviderState.PAUSED, actor=by.name))
 
 
 @act("POST", "/providers/{name}/drain", Scope.CATALOG)
-async def drain_provider(office: Office, wish: ProviderWish, by: Actor) -> Changed:
+async def drain_provider(office: Office, wish: ProviderReason, by: Actor) -> Changed:
     """Let the calls under way end and give it no more, to take it away afterwards."""
     return Changed(await office.providers.set_state(wish.name, ProviderState.DRAINING, actor=by.name))
 
 
 @act("POST", "/providers/{name}/resume", Scope.CATALOG)
-async def resume_provider(office: Office, wish: ProviderWish, by: Actor) -> Resumed:
+async def resume_provider(office: Office, wish: ProviderResumeWish, by: Actor) -> Resumed:
     """Give it calls again, also if it is suspended: the next call will tell whether its key is accepted."""
     changed = await office.providers.set_state(wish.name, ProviderState.ACTIVE, actor=by.name)
     record = await office.providers.record(wish.name)

@@ -64,6 +64,7 @@ class NewProviderWish(msgspec.Struct, frozen=True, kw_only=True):
             "an answer comes."
         ),
     ] = False
+    reason: ReasonText = ""
 
 
 class ProviderChangeWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +87,7 @@ class ProviderChangeWish(msgspec.Struct, frozen=True, kw_only=True):
     passes: ParameterNames | UnsetType = UNSET
     api_version: InterfaceVersion | UnsetType | None = UNSET
     insecure_http: PlainHttpAllowed = False
+    reason: ReasonText = ""
 
 
 class ProvidersWish(Paging, frozen=True, kw_only=True):
@@ -98,14 +100,18 @@ class ProviderWish(msgspec.Struct, frozen=True, kw_only=True):
     name: ProviderAccountName
 
 
-class ProviderRemovalWish(ProviderWish, frozen=True, kw_only=True):
-    # Left out, none is on the record.
+class ProviderReason(ProviderWish, frozen=True, kw_only=True):
+    reason: ReasonText
+
+
+class ProviderResumeWish(ProviderWish, frozen=True, kw_only=True):
     reason: ReasonText = ""
 
 
 class ProviderKeyWish(ProviderWish, frozen=True, kw_only=True):
     key: ProviderKey
     untested: Annotated[bool, msgspec.Meta(description="Take it without asking the provider.")] = False
+    reason: ReasonText = ""
 
 
 class ProviderTrialWish(ProviderWish, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from tollkeeper.office.provider_views import ProviderDetails, ProviderRow, detai
 from tollkeeper.office.provider_wishes import (
     NewProviderWish,
     ProviderChangeWish,
-    ProviderRemovalWish,
+    ProviderReason,
     ProvidersWish,
     ProviderWish,
 )
@@ -152,11 +152,10 @@ async def change_provider(office: Office, wish: ProviderChangeWish, by: Actor) -
 
 
 @act("DELETE", "/providers/{name}", Scope.CATALOG)
-async def remove_provider(office: Office, wish: ProviderRemovalWish, by: Actor) -> Changed:
+async def remove_provider(office: Office, wish: ProviderReason, by: Actor) -> Changed:
     """Remove a provider account that is paused or drained, and its key with it. Calls of the past stay on record under
     its name, and no other account can have that name."""
-    reason = checked_reason(wish.reason) if wish.reason else ""
-    await office.providers.remove(wish.name, reason, actor=by.name)
+    await office.providers.remove(wish.name, checked_reason(wish.reason), actor=by.name)
     return Changed(True)
 
 

@@ -28,7 +28,7 @@ from tollkeeper.core.webhooks import (
 from tollkeeper.office.act import act
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import ROW_MOST, Changed, NoWish
+from tollkeeper.office.wishes import ROW_MOST, Changed, NoWish, ReasonText
 from tollkeeper.ports.webhooks import DeliveryRecord, WebhookChange, WebhookRecord
 
 WebhookId = Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The webhook's number.")]
@@ -44,10 +44,19 @@ class NewWebhookWish(msgspec.Struct, frozen=True, kw_only=True):
     # None: every kind that there is now.
     kinds: WebhookKinds | None = None
     note: WebhookNote = ""
+    reason: ReasonText = ""
 
 
 class WebhookWish(msgspec.Struct, frozen=True, kw_only=True):
     webhook: WebhookId
+
+
+class WebhookReason(WebhookWish, frozen=True, kw_only=True):
+    reason: ReasonText
+
+
+class WebhookSecretWish(WebhookWish, frozen=True, kw_only=True):
+    reason: ReasonText = ""
 
 
 class WebhookChangeWish(WebhookWish, frozen=True, kw_only=True):
@@ -59,6 +68,7 @@ class WebhookChangeWish(WebhookWish, frozen=True, kw_only=True):
     is_on: Annotated[bool, msgspec.Meta(description="False: nothing is sent; events are not kept for it.")] | None = (
         None
     )
+    reason: ReasonText = ""
 
 
 class DeliveriesWish(Paging, frozen=True, kw_only=True):
@@ -133,14 +143,14 @@ async def change_webhook(office: Office, wish: WebhookChangeWish, by: Actor) -> 
 
 
 @act("DELETE", "/webhooks/{webhook}", Scope.EVERYTHING)
-async def remove_webhook(office: Office, wish: WebhookWish, by: Actor) -> Changed:
+async def remove_webhook(office: Office, wish: WebhookReason, by: Actor) -> Changed:
     """Send nothing there any more, and forget what was sent."""
     await office.webhooks.remove(wish.webhook, actor=by.name)
     return Changed(True)
 
 
 @act("POST", "/webhooks/{webhook}/rotate-secret", Scope.EVERYTHING)
-async def rotate_webhook_secret(office: Office, wish: WebhookWish, by: Actor) -> MadeWebhook:
+async def rotate_webhook_secret(office: Office, wish: WebhookSecretWish, by: Actor) -> MadeWebhook:
     """Give it another secret, shown in the answer and nowhere else. For a day events are signed with both."""
     secret = _new_secret()
     record = await office.webhooks.rotate(wish.webhook, secret, FORMER_SECRET_LASTS, actor=by.name)

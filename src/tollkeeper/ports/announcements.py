@@ -23,6 +23,8 @@ class AnnouncementRecord(msgspec.Struct, frozen=True, kw_only=True):
     chinese: str
     starts_at: datetime
     ends_at: datetime
+    # By staff, before its time was up.
+    ended_at: datetime | None = None
 
 
 class AnnouncementDesk(Protocol):
@@ -32,6 +34,10 @@ class AnnouncementDesk(Protocol):
 
     async def listed(self) -> Sequence[AnnouncementRecord]:
         """Announcements of now and of later, the soonest first."""
+        ...
+
+    async def over(self, *, before_id: int | None, limit: int) -> Sequence[AnnouncementRecord]:
+        """Announcements whose time is up, or that were ended before that; the newest first."""
         ...
 
     async def add(self, wanted: NewAnnouncement, *, actor: str) -> AnnouncementRecord | None:

@@ -155,6 +155,10 @@ class PartnerDesk(Protocol):
         """Raise NotOnFile."""
         ...
 
+    async def may_have_approved(self, withdrawal_id: int, *, actor: str) -> bool:
+        """Whether the person who acts by this name may be the one who approved it, by whichever key."""
+        ...
+
     async def withdraw(self, wish: NewWithdrawal, *, actor: str) -> WithdrawalRequest: ...
 
     async def decide(self, withdrawal_id: int, state: WithdrawalState, *, reason: str, actor: str) -> Decided:

@@ -1,5 +1,6 @@
 """Staff who read the console as a customer, without being able to act."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -22,7 +23,27 @@ class ReadAs(msgspec.Struct, frozen=True, kw_only=True):
     is_over: bool
 
 
+class ReadingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Who read as whom, by their accounts. `ended_at`: null where nobody noted an end; it holds until then at most."""
+
+    reading: int
+    reader: int
+    account: int
+    reason: str
+    began_at: datetime
+    until: datetime
+    ended_at: datetime | None
+
+
 class ReadAsDesk(Protocol):
+    async def page(self, account_id: int | None, *, before_id: int | None, limit: int) -> Sequence[ReadingRecord]:
+        """Readings as one account, or as any; the newest first."""
+        ...
+
+    async def stop(self, reading_id: int, *, actor: str) -> bool:
+        """End it by its number; whether it was not ended before. Raise NotOnFile."""
+        ...
+
     async def begin(self, session_id: int, account_id: int, reason: str, *, actor: str) -> datetime:
         """Read as this account from now on, instead of another; until when. Raise NotOnFile."""
         ...

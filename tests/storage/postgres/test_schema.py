@@ -512,6 +512,8 @@ console make_codes
 console remove_model
 console open_batch
 console open_chat_key
+console may_be_same_person
+console people_behind
 console priced
 console put_on_record
 console redeem

@@ -35,12 +35,18 @@ class ProviderTerms(msgspec.Struct, frozen=True, kw_only=True):
     private_allowed: bool
 
 
+# What stands at /staff/providers/NAME and is no account.
+NAMES_OF_PAGES = frozenset({"add"})
+
+
 def check_name(name: str) -> None:
     one_line(name, "A provider account's name")
     if not _NAME.fullmatch(name):
         raise BadDescription(
             "A provider account's name has 1 to 64 small letters, digits and . _ -, and begins with a letter or digit."
         )
+    if name in NAMES_OF_PAGES:
+        raise BadDescription(f"'{name}' is the address of another page in the console. Choose another name.")
 
 
 def check_vendor(vendor: str, terms: ProviderTerms) -> None:

@@ -55,6 +55,9 @@ def _wish_of(visit: Visit, act: Act[Wish, Result], given: Mapping[str, Any]) -> 
             values["once"] = f"{visit.actor}:{visit.form.exactly(ONCE_FIELD)}"
         elif texts:
             values[field.name] = texts if _is_list(field.type) else texts[0]
+        elif field.name == "reason" and field.required:
+            # The act says in its own words that it needs one.
+            values["reason"] = ""
     return msgspec.convert(values, act.wish, strict=False)
 
 

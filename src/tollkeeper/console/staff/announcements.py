@@ -8,8 +8,7 @@ from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.staff.prices import in_utc
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
-from tollkeeper.office.announcements import add_announcement, end_announcement, list_announcements
-from tollkeeper.office.lists import Paging
+from tollkeeper.office.announcements import AnnouncementsWish, add_announcement, end_announcement, list_announcements
 
 LIST = "/staff/announcements"
 
@@ -17,7 +16,7 @@ LIST = "/staff/announcements"
 async def show(visit: Visit) -> Response:
     is_sent = visit.request.method == "POST"
     page = (
-        await list_announcements(visit.desks.office, Paging(), visit.by)
+        await list_announcements(visit.desks.office, AnnouncementsWish(), visit.by)
         if is_sent
         else await acted(visit, list_announcements)
     )
@@ -26,6 +25,7 @@ async def show(visit: Visit) -> Response:
         rows=page.data if page else [],
         older=next_page(visit, LIST, page),
         now=visit.desks.now(),
+        over=not is_sent and visit.query.get("over") == "true",
         may_change=has_scope(visit, Scope.CATALOG),
     )
 

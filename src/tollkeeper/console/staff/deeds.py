@@ -15,7 +15,7 @@ from starlette.responses import Response
 from tollkeeper.console.pages import Handler, Page, staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.visit import Visit
-from tollkeeper.office.act import Act
+from tollkeeper.office.act import Act, Why
 
 
 class DeedField(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,11 @@ class DeedField(msgspec.Struct, frozen=True, kw_only=True):
     placeholder: str = ""
 
 
-REASON = DeedField(name="reason", label="Reason", hint="It stays on the record, with your name.")
+REASONS = {
+    Why.NEEDED: (DeedField(name="reason", label="Reason", hint="It stays on the record, with your name."),),
+    Why.WELCOME: (DeedField(name="reason", label="Reason", hint="It stays on the record.", required=False),),
+    Why.NOT_ASKED: (),
+}
 
 
 class DeedSubject(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,8 +62,14 @@ class StaffDeed(msgspec.Struct, frozen=True, kw_only=True):
     back: str
     # The name of the note that is shown there.
     done: str = "done"
+    # Beside the reason, which is asked for where the act takes one. A field of that name asks in its own words.
     fields: Sequence[DeedField] = ()
     is_grave: bool = False
+
+    @property
+    def asked(self) -> Sequence[DeedField]:
+        own_words = any(field.name == "reason" for field in self.fields)
+        return self.fields if own_words else (*self.fields, *REASONS[self.act.asks_why])
 
 
 def pages_of(deeds: Sequence[StaffDeed]) -> tuple[Page, ...]:

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.deeds import DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.operator_keys import DAYS_MOST, create_operator_key, list_operator_keys, revoke_operator_key
@@ -65,7 +65,6 @@ DEEDS = (
         button="Revoke it",
         back=PLACE,
         done="operator-key-revoked",
-        fields=(REASON,),
         is_grave=True,
     ),
 )

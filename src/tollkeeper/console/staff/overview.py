@@ -44,7 +44,7 @@ WAYS: Mapping[MatterKind, tuple[str, str]] = {
     MatterKind.DISPUTES: ("/staff/disputes", "Disputes"),
     MatterKind.RESETS: ("/staff/resets", "Resets"),
     MatterKind.WITHDRAWALS: ("/staff/withdrawals", "Withdrawals"),
-    MatterKind.LOTS: ("/staff/customers", "Customers"),
+    MatterKind.LOTS: ("/staff/customers?lapsing=true", "Customers"),
     MatterKind.PRICE: ("/staff/prices", "Prices"),
 }
 

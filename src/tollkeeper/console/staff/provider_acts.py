@@ -82,8 +82,6 @@ async def remove(visit: Visit) -> Response:
     name = _name(visit)
     if visit.form.text("confirmed_name") != name:
         visit.form.refuse("confirmed_name", "Type the account's name. Nothing was removed.")
-    elif not visit.form.text("reason"):
-        visit.form.refuse("reason", "Say why. Nothing was removed.")
     elif await acted(visit, remove_provider, name=name) is not None:
         return visit.go("/staff/providers", done="provider-removed")
     return await account_page(visit, name)

@@ -5,7 +5,7 @@ from starlette.responses import Response
 from tollkeeper.console import figures
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.deeds import DeedField, DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
@@ -63,7 +63,6 @@ REFUND = StaffDeed(
             kind="box",
             hint="Then nothing is owed, and the loss is ours.",
         ),
-        REASON,
     ),
     is_grave=True,
 )

@@ -1,10 +1,11 @@
 """Withdrawals: cash that partners ask for, approved by one person and paid by another."""
 
+import msgspec
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
 from tollkeeper.console.staff.acting import acted
-from tollkeeper.console.staff.deeds import REASON, DeedField, DeedSubject, StaffDeed, pages_of
+from tollkeeper.console.staff.deeds import DeedField, DeedSubject, StaffDeed, pages_of
 from tollkeeper.console.staff.list_links import has_scope, next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
@@ -37,7 +38,7 @@ async def show_one(visit: Visit) -> Response:
         "withdrawal.html",
         withdrawal=found,
         may_decide=has_scope(visit, Scope.MONEY),
-        approved_here=found.approved_by == visit.actor,
+        approved_here=found.approved_by_asker,
         is_own=found.account == visit.session.account_id,
     )
 
@@ -55,6 +56,16 @@ async def look_at_withdrawal(visit: Visit) -> DeedSubject:
     return DeedSubject(name=f"Withdrawal {found.id}", facts=facts, hindrance=hindrance)
 
 
+async def look_to_pay(visit: Visit) -> DeedSubject:
+    found, subject = await _withdrawal(visit), await look_at_withdrawal(visit)
+    if found.decided_at or not found.approved_by_asker:
+        return subject
+    return msgspec.structs.replace(
+        subject,
+        hindrance="You approved it, or it was approved by a key that may be yours. Somebody else notes it as paid.",
+    )
+
+
 async def _withdrawal(visit: Visit) -> WithdrawalView:
     wish = WithdrawalNumber(withdrawal=visit.request.path_params["withdrawal"])
     return await show_withdrawal(visit.desks.office, wish, visit.by)
@@ -70,12 +81,11 @@ DECISIONS = (
         button="Approve it",
         back=BACK,
         done="withdrawal-approved",
-        fields=(REASON,),
     ),
     StaffDeed(
         path=f"{ONE}/pay",
         act=pay_cash,
-        look=look_at_withdrawal,
+        look=look_to_pay,
         title="Note a withdrawal as paid",
         words="Make the transfer first. The cash is then gone from the account, and this cannot be undone.",
         button="It is paid",
@@ -92,7 +102,6 @@ DECISIONS = (
         button="Refuse it",
         back=BACK,
         done="withdrawal-refused",
-        fields=(REASON,),
         is_grave=True,
     ),
 )

@@ -83,8 +83,10 @@ class CustomerStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Roster(Protocol):
-    async def page(self, search: AccountSearch, *, before_id: int | None, limit: int) -> Sequence[AccountRecord]:
-        """The newest first."""
+    async def page(
+        self, search: AccountSearch, *, lapsing_only: bool = False, before_id: int | None, limit: int
+    ) -> Sequence[AccountRecord]:
+        """The newest first. `lapsing_only`: with a lot that lapses within seven days with something left in it."""
         ...
 
     async def standing(self, account_id: int) -> CustomerStanding:

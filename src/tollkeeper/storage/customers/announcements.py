@@ -13,6 +13,11 @@ select id, english, chinese, starts_at, ends_at from announcement where removed_
 """
 CURRENT = NOT_OVER + "and starts_at <= ledger_now() order by starts_at desc, id desc limit $1"
 LISTED = NOT_OVER + "order by starts_at, id"
+OVER = """
+select id, english, chinese, starts_at, ends_at, removed_at as ended_at from announcement
+where (removed_at is not null or ends_at <= ledger_now()) and id < coalesce($1, 9223372036854775807)
+order by id desc limit $2
+"""
 ADD = """
 insert into announcement (english, chinese, starts_at, ends_at)
 select $1, $2, coalesce($3, ledger_now()), $4
@@ -33,6 +38,9 @@ class SqlAnnouncementDesk:
 
     async def listed(self) -> Sequence[AnnouncementRecord]:
         return [AnnouncementRecord(**dict(row)) for row in await self._database.rows(LISTED)]
+
+    async def over(self, *, before_id: int | None, limit: int) -> Sequence[AnnouncementRecord]:
+        return [AnnouncementRecord(**dict(row)) for row in await self._database.rows(OVER, before_id, limit)]
 
     async def add(self, wanted: NewAnnouncement, *, actor: str) -> AnnouncementRecord | None:
         async with self._database.transaction() as connection:

@@ -19,7 +19,12 @@ select a.id, a.name, l.email, a.group_name, a.disabled_at, a.closed_at, a.create
         where account_id = a.id and expires_at > ledger_now() and closed_at is null) as lots
 from account a join account_books b on b.account_id = a.id left join login l on l.account_id = a.id
 """
-EVERYBODY = f"{RECORD} where a.id < $1 order by a.id desc limit $2"
+EVERYBODY = f"{RECORD} where a.id < $1 {{which}} order by a.id desc limit $2"
+# Along the index of open lots by the day on which they lapse.
+LAPSING = """
+and a.id in (select account_id from lot where closed_at is null and remaining > 0
+             and expires_at > ledger_now() and expires_at < ledger_now() + interval '7 days')
+"""
 # Each part has as many as a page takes, the newest: so the newest of them all are among them.
 FOUND = f"""
 with found as (
@@ -35,7 +40,7 @@ with found as (
      order by account_id desc limit $2)
     union
     (select id from account where id = $7 and id < $1))
-{RECORD} where a.id in (select id from found) order by a.id desc limit $2
+{RECORD} where a.id in (select id from found) {{which}} order by a.id desc limit $2
 """  # noqa: S608 (all of it is ours)
 
 STANDING = """
@@ -62,13 +67,17 @@ class SqlRoster:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, search: AccountSearch, *, before_id: int | None, limit: int) -> Sequence[AccountRecord]:
-        before = LAST if before_id is None else before_id
+    async def page(
+        self, search: AccountSearch, *, lapsing_only: bool = False, before_id: int | None, limit: int
+    ) -> Sequence[AccountRecord]:
+        before, which = LAST if before_id is None else before_id, LAPSING if lapsing_only else ""
         if search.is_open:
-            return [_record(row) for row in await self._database.rows(EVERYBODY, before, limit)]
+            sql = EVERYBODY.format(which=which)
+            return [_record(row) for row in await self._database.rows(sql, before, limit)]
         words = " & ".join(f"'{word}':*" for word in search.words or ()) or None
         asked = (words, search.email_start, search.hint_end, search.hint_start, search.number)
-        return [_record(row) for row in await self._database.rows(FOUND, before, limit, *asked)]
+        sql = FOUND.format(which=which)
+        return [_record(row) for row in await self._database.rows(sql, before, limit, *asked)]
 
     async def standing(self, account_id: int) -> CustomerStanding:
         row = await self._database.row(STANDING, account_id)

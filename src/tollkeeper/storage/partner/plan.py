@@ -38,6 +38,11 @@ select id, account_id, usd_micros, payee, requested_at, state, approved_at, appr
        decided_by, reason
 from withdrawal
 """
+# As `decide_withdrawal` judges it when a payment is noted.
+MAY_HAVE_APPROVED = """
+select from withdrawal
+where id = $1 and approved_at is not null and may_be_same_person($2, ledger_now(), approved_by, approved_at)
+"""
 
 
 class SqlPartnerDesk:
@@ -87,6 +92,10 @@ class SqlPartnerDesk:
         if row is None:
             raise NotOnFile(f"There is no withdrawal request {withdrawal_id}.")
         return _withdrawal(row)
+
+    async def may_have_approved(self, withdrawal_id: int, *, actor: str) -> bool:
+        row = await self._database.row(MAY_HAVE_APPROVED, withdrawal_id, actor)
+        return row is not None
 
     async def withdraw(self, wish: NewWithdrawal, *, actor: str) -> WithdrawalRequest:
         values = (wish.account_id, wish.usd_micros, wish.payee, actor)

@@ -1,11 +1,12 @@
 """Reading as a customer, in PostgreSQL: its beginning and its end are in the audit trail."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import asyncpg
 
 from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.readings import ReadAs
+from tollkeeper.ports.readings import ReadAs, ReadingRecord
 from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.database import Database
 
@@ -25,6 +26,13 @@ insert into read_as (session_id, account_id, reason, until)
 select $1, id, $3, ledger_now() + $4::interval from account where id = $2
 returning id, until
 """
+PAGE = """
+select r.id as reading, s.account_id as reader, r.account_id as account, r.reason, r.began_at, r.until, r.ended_at
+from read_as r join session s on s.id = r.session_id
+where r.id < coalesce($1, 9223372036854775807) and ($2::bigint is null or r.account_id = $2)
+order by r.id desc limit $3
+"""
+WHOSE = "select account_id from read_as where id = $1"
 END = "update read_as set ended_at = ledger_now() where id = $1 and ended_at is null returning id"
 
 
@@ -34,12 +42,23 @@ class SqlReadAsDesk:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    async def page(self, account_id: int | None, *, before_id: int | None, limit: int) -> Sequence[ReadingRecord]:
+        rows = await self._database.rows(PAGE, before_id, account_id, limit)
+        return [ReadingRecord(**dict(row)) for row in rows]
+
+    async def stop(self, reading_id: int, *, actor: str) -> bool:
+        async with self._database.transaction() as connection:
+            account_id = await connection.fetchval(WHOSE, reading_id)
+            if account_id is None:
+                raise NotOnFile(f"There is no reading {reading_id}.")
+            return await _end(connection, reading_id, account_id, "staff ended it", actor=actor)
+
     async def begin(self, session_id: int, account_id: int, reason: str, *, actor: str) -> datetime:
         async with self._database.transaction() as connection:
             await connection.execute(LOCK, session_id)
             row = await connection.fetchrow(OPEN, session_id)
             if row is not None:
-                await _end(connection, ReadAs(**row), "another was begun", actor=actor)
+                await _end(connection, row["reading_id"], row["account_id"], "another was begun", actor=actor)
             begun = await connection.fetchrow(BEGIN, session_id, account_id, reason, LASTS)
             if begun is None:
                 raise NotOnFile(f"There is no account {account_id}.")
@@ -54,12 +73,12 @@ class SqlReadAsDesk:
 
     async def end(self, reading: ReadAs, how: str, *, actor: str) -> bool:
         async with self._database.transaction() as connection:
-            return await _end(connection, reading, how, actor=actor)
+            return await _end(connection, reading.reading_id, reading.account_id, how, actor=actor)
 
 
-async def _end(connection: asyncpg.Connection, reading: ReadAs, how: str, *, actor: str) -> bool:
-    ended = await connection.fetchval(END, reading.reading_id) is not None
+async def _end(connection: asyncpg.Connection, reading_id: int, account_id: int, how: str, *, actor: str) -> bool:
+    ended = await connection.fetchval(END, reading_id) is not None
     if ended:
-        detail = {"reading": reading.reading_id, "how": how}
-        await audit(connection, actor, "account.read_as_end", f"account:{reading.account_id}", detail)
+        detail = {"reading": reading_id, "how": how}
+        await audit(connection, actor, "account.read_as_end", f"account:{account_id}", detail)
     return ended

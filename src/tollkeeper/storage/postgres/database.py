@@ -10,7 +10,7 @@ Rules of this file
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ import asyncpg
 
 from tollkeeper import __version__
 from tollkeeper.core.errors import StoreUnavailable
+from tollkeeper.core.people.reasons import reason_said
 from tollkeeper.storage.postgres.trouble import DatabaseTrouble, place_of_database, trouble_in
 
 # Classes of SQLSTATE that speak of the server and our way to it, not of what we asked: connection, authorisation,
@@ -25,6 +26,9 @@ from tollkeeper.storage.postgres.trouble import DatabaseTrouble, place_of_databa
 AWAY_CLASSES = {"08", "28", "3D", "53", "57", "58"}
 # Read-only after a failover, lock not available, serialization failure, deadlock.
 AWAY_STATES = {"25006", "55P03", "40001", "40P01"}
+
+# Until the end of the transaction: sessions are never changed here.
+SAY_WHY = "select set_config('tollkeeper.reason', $1, true)"
 
 HAS_SCHEMA = "select to_regclass('tollkeeper.change') is not null"
 
@@ -109,6 +113,8 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         async with self.session() as connection, connection.transaction():
+            if reason := reason_said():
+                await connection.execute(SAY_WHY, reason)
             yield connection
 
     async def has_schema(self) -> bool:
@@ -120,13 +126,17 @@ class Database:
         return trouble_in(problem, place_of_database(self._url))
 
     async def row(self, sql: str, *values: object) -> Any:
-        async with self.session() as connection:
+        async with self._for_statement() as connection:
             return await connection.fetchrow(sql, *values)
 
     async def rows(self, sql: str, *values: object) -> list[Any]:
-        async with self.session() as connection:
+        async with self._for_statement() as connection:
             found: list[Any] = await connection.fetch(sql, *values)
             return found
+
+    def _for_statement(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
+        """A function that writes a row of the audit trail may be called by a statement of its own."""
+        return self.transaction() if reason_said() else self.session()
 
 
 def is_away(problem: Exception) -> bool:

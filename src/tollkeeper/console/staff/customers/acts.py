@@ -1,7 +1,7 @@
 """What staff do for a customer, or about one: rows of which the pages are made."""
 
 from tollkeeper.console.staff.customers.subjects import look_at_account, look_at_key, look_at_lot, look_to_move
-from tollkeeper.console.staff.deeds import REASON, DeedField, StaffDeed
+from tollkeeper.console.staff.deeds import DeedField, StaffDeed
 from tollkeeper.office.abuse import lift_restriction
 from tollkeeper.office.accounts import credit_account, disable_account, enable_account, set_group
 from tollkeeper.office.customer_keys import pause_customer_key, resume_customer_key, revoke_customer_key
@@ -27,7 +27,6 @@ ACCOUNT_DEEDS = (
         fields=(
             DeedField(name="usd", label="Amount in USD", placeholder="5.00"),
             DeedField(name="months", label="Calendar months until it expires", kind="number", value="9"),
-            REASON,
         ),
     ),
     StaffDeed(
@@ -38,7 +37,7 @@ ACCOUNT_DEEDS = (
         words="The account has the prices and limits of its group, on every node within two seconds.",
         button="Move it",
         back=BACK,
-        fields=(DeedField(name="group", label="Group"), REASON),
+        fields=(DeedField(name="group", label="Group"),),
     ),
     StaffDeed(
         path=f"{ACCOUNT}/restrict",
@@ -48,7 +47,7 @@ ACCOUNT_DEEDS = (
         words="The account gets the low rate of restricted ones until then. Calls that run go on.",
         button="Restrict it",
         back=BACK,
-        fields=(DeedField(name="hours", label="For how many hours", kind="number", value="24"), REASON),
+        fields=(DeedField(name="hours", label="For how many hours", kind="number", value="24"),),
         is_grave=True,
     ),
     StaffDeed(
@@ -59,7 +58,6 @@ ACCOUNT_DEEDS = (
         words="The account has its full rate again, on every node within two seconds.",
         button="Lift it",
         back=BACK,
-        fields=(REASON,),
     ),
     StaffDeed(
         path=f"{ACCOUNT}/end-sessions",
@@ -96,7 +94,6 @@ ACCOUNT_DEEDS = (
         words="Nobody can sign in, call, redeem or withdraw. Calls that run are finished and charged.",
         button="Disable it",
         back=BACK,
-        fields=(REASON,),
         is_grave=True,
     ),
     StaffDeed(
@@ -107,7 +104,6 @@ ACCOUNT_DEEDS = (
         words="Its keys work again, and its owner signs in anew.",
         button="Enable it",
         back=BACK,
-        fields=(REASON,),
     ),
     StaffDeed(
         path=f"{KEY}/pause",
@@ -145,7 +141,7 @@ ACCOUNT_DEEDS = (
         words="It expires later. One that expired less than a day ago comes back.",
         button="Extend it",
         back=BACK,
-        fields=(DeedField(name="until", label="Expires at the beginning of (UTC)", kind="date"), REASON),
+        fields=(DeedField(name="until", label="Expires at the beginning of (UTC)", kind="date"),),
     ),
     StaffDeed(
         path=f"{LOT}/revoke",
@@ -156,7 +152,6 @@ ACCOUNT_DEEDS = (
         "top-up.",
         button="Take it back",
         back=BACK,
-        fields=(REASON,),
         is_grave=True,
     ),
 )

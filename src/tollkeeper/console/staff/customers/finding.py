@@ -42,7 +42,8 @@ async def show(visit: Visit) -> Response:
     page = await acted(visit, list_accounts) or Listed[AccountRow]([])
     search = visit.query.get("search", "").strip()[:SEARCH_CHARACTERS_MOST]
     older = next_page(visit, "/staff/customers", page)
-    return visit.page("customers.html", rows=page.data, search=search, older=older)
+    lapsing = visit.query.get("lapsing") == "true"
+    return visit.page("customers.html", rows=page.data, search=search, lapsing=lapsing, older=older)
 
 
 async def _call(visit: Visit, text: str) -> UUID | None:
