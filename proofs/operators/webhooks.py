@@ -143,7 +143,9 @@ def _near_budget(place: Place, _: Person) -> None:
     caller = place.a_person(usd=1, name="Carl")
 
     async def make(desk: Office) -> ShownKey:
-        return await create_customer_key(desk, NewKeyWish(account=caller.account_id, name="near"), desk.operator)
+        return await create_customer_key(
+            desk, NewKeyWish(account=caller.account_id, name="near", reason="a proof"), desk.operator
+        )
 
     key = place.operate(make)
     called(place, key.text)

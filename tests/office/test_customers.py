@@ -17,7 +17,7 @@ async def test_an_account_is_found_by_all_that_a_customer_may_say(
 ) -> None:
     ada, other = await an_account(owner_client), await an_account(owner_client, "Grace O'Hopper")
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["text"]
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="a test"))["text"]
     assert await found_by(owner_client, "") == [other, ada]
     for search in ("ada", "LOVE", "lovelace ada", "ada@", "ADA@people.example", str(ada), key[-4:], f"sk-…{key[-4:]}"):
         expected = [] if search.startswith("sk-…") else [ada]
@@ -58,7 +58,7 @@ async def test_an_account_is_shown_with_what_is_free_bound_held_owed_and_used(
 ) -> None:
     ada = await an_account(owner_client)
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["key"]
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="a test"))["key"]
     for source_id, key_id, usd in (("a", None, 10), ("b", key, 5)):
         amount = Quota(usd * UNITS_PER_USD)
         order = Credit(account_id=ada, amount=amount, source="x", source_id=source_id, months=1, key_id=key_id)
@@ -89,8 +89,8 @@ async def test_a_timeline_tells_everything_once_in_order_and_in_pages(
 ) -> None:
     ada, other = await an_account(owner_client), await an_account(owner_client, "Grace")
     await a_login(owner, ada, "ada@people.example")
-    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop"))["key"]
-    told(await owner_client.post(f"/accounts/{other}/keys", name="another's"))
+    key = told(await owner_client.post(f"/accounts/{ada}/keys", name="laptop", reason="a test"))["key"]
+    told(await owner_client.post(f"/accounts/{other}/keys", name="another's", reason="a test"))
     told(await owner_client.post(f"/keys/{key}/pause"))
     path = f"/accounts/{ada}/credits"
     lot = told(await owner_client.post(path, once="a", usd="10", reason="paid"))["lot"]

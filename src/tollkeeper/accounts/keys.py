@@ -51,8 +51,8 @@ class KeyMaker(msgspec.Struct, frozen=True):
         return key, KeyText(version, self.peppers.digest(key, version), hint(key))
 
 
-async def create_key(wish: KeyWish, maker: KeyMaker, desk: KeyDesk, *, actor: str) -> IssuedKey:
-    """Make a key and file its digest. The key itself is in the result and nowhere else."""
+async def create_key(wish: KeyWish, maker: KeyMaker, desk: KeyDesk, *, actor: str, reason: str = "") -> IssuedKey:
+    """Make a key and file its digest. The key itself is in the result and nowhere else. `reason`: of staff."""
     key, text = maker.make()
     order = NewKey(
         account_id=wish.account_id,
@@ -65,7 +65,7 @@ async def create_key(wish: KeyWish, maker: KeyMaker, desk: KeyDesk, *, actor: st
         daily_budget=wish.daily_budget,
         monthly_budget=wish.monthly_budget,
     )
-    return IssuedKey(await desk.create(order, actor=actor), key)
+    return IssuedKey(await desk.create(order, actor=actor, reason=reason), key)
 
 
 async def change_key(key_id: int, change: KeyChange, desk: KeyDesk, *, account_id: int, actor: str) -> KeyOnFile:
@@ -77,14 +77,22 @@ async def change_key(key_id: int, change: KeyChange, desk: KeyDesk, *, account_i
 
 
 async def rotate_key(
-    key_id: int, keep_seconds: int, maker: KeyMaker, desk: KeyDesk, *, account_id: int, actor: str
+    key_id: int,
+    keep_seconds: int,
+    maker: KeyMaker,
+    desk: KeyDesk,
+    *,
+    account_id: int,
+    actor: str,
+    reason: str = "",
 ) -> IssuedKey:
     """Another text for the same key: its quota, budgets, lots and history stay. The old one is accepted for so long.
+    `reason`: of staff.
     Raise OldTextKept where the one before is still kept, and ValueError for too long a time."""
     if not 0 <= keep_seconds <= KEEP_SECONDS_MOST:
         raise ValueError(f"The old key can be kept for {KEEP_SECONDS_MOST // 86_400} days at most.")
     key, text = maker.make()
-    await desk.rotate(key_id, text, keep_seconds, account_id=account_id, actor=actor)
+    await desk.rotate(key_id, text, keep_seconds, account_id=account_id, actor=actor, reason=reason)
     return IssuedKey(key_id, key)
 
 

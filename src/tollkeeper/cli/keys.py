@@ -10,7 +10,7 @@ from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.account_words import amount_fields
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
-from tollkeeper.cli.customers import MOST_ID, AccountId, amount_of
+from tollkeeper.cli.customers import MOST_ID, AccountId, Reason, amount_of
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.pages import every_page
 from tollkeeper.cli.speak import Mistake, say
@@ -34,6 +34,7 @@ from tollkeeper.office.customer_keys import (
 from tollkeeper.office.customer_keys import list_keys as list_customer_keys
 
 NONE = "none"
+REASON_OF_KEYS = "on the command line"
 
 app = typer.Typer(help="API keys.", no_args_is_help=True)
 
@@ -64,11 +65,13 @@ async def create(
     network: KeyNetworks = None,
     daily_usd: DailyUsd = None,
     monthly_usd: MonthlyUsd = None,
+    reason: Reason = REASON_OF_KEYS,
 ) -> None:
     """Make an API key. It is shown once, now."""
     wish = NewKeyWish(
         account=account,
         name=name,
+        reason=reason,
         quota_usd=_usd_in(quota_usd),
         expires_at=_expiry(days),
         only_models=_all_or(model),
@@ -122,9 +125,10 @@ async def edit(
 async def rotate(
     key: KeyId,
     keep_hours: Annotated[int, typer.Option(min=0, max=168, help="For how long the old text is accepted, too.")] = 0,
+    reason: Reason = REASON_OF_KEYS,
 ) -> None:
     """Give a key another text; its quota, budgets and history stay. It is shown once, now."""
-    _show_once(await perform(rotate_customer_key, RotateKeyWish(key=key, keep_hours=keep_hours)))
+    _show_once(await perform(rotate_customer_key, RotateKeyWish(key=key, keep_hours=keep_hours, reason=reason)))
 
 
 @app.command("pause")

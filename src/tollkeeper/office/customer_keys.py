@@ -1,5 +1,10 @@
-"""API keys of customers: made, changed, rotated, paused and revoked by staff. Their texts are in the one answer that
-makes them."""
+"""API keys of customers: made, changed, rotated, paused and revoked by staff.
+
+Rules of this file
+1. Who has a key's text spends its account's quota. So an act that shows one is about money and needs a reason; support
+   limits, pauses and revokes keys, and customers make their own.
+2. The text is in the one answer that makes it, and that is not kept.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,6 +14,7 @@ import msgspec
 
 from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
 from tollkeeper.accounts.people.staff import require_over_customer
+from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.client_ip import Network, read_networks
 from tollkeeper.core.money.amounts import Quota, quota_from_usd, usd_typed
 from tollkeeper.core.people.logins import Actor
@@ -17,7 +23,7 @@ from tollkeeper.office.act import act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
-from tollkeeper.office.wishes import ROW_MOST, AccountNumber, Changed, Moment, Usd, checked_moment
+from tollkeeper.office.wishes import ROW_MOST, AccountNumber, Changed, Moment, ReasonText, Usd, checked_moment
 from tollkeeper.ports import KeyChange, KeyOnFile
 
 KeyNumber = Annotated[int, msgspec.Meta(ge=1, le=ROW_MOST, description="The key's number, not the key.")]
@@ -37,6 +43,7 @@ class NewKeyWish(msgspec.Struct, frozen=True, kw_only=True):
 
     account: AccountNumber
     name: CustomerKeyName
+    reason: ReasonText
     quota_usd: Usd | None = None
     expires_at: Moment | None = None
     only_models: KeyModels | None = None
@@ -60,6 +67,7 @@ class KeyChangeWish(msgspec.Struct, frozen=True, kw_only=True):
 
 class RotateKeyWish(msgspec.Struct, frozen=True, kw_only=True):
     key: KeyNumber
+    reason: ReasonText
     keep_hours: Annotated[
         int, msgspec.Meta(ge=0, le=168, description="For how long the old text is accepted, too.")
     ] = 0
@@ -112,9 +120,11 @@ async def list_keys(office: Office, wish: KeysWish, by: Actor) -> Listed[KeyView
     return Listed([key_view(key) for key in page.data], page.next)
 
 
-@act("POST", "/accounts/{account}/keys", Scope.SUPPORT)
+@act("POST", "/accounts/{account}/keys", Scope.MONEY)
 async def create_customer_key(office: Office, wish: NewKeyWish, by: Actor) -> ShownKey:
-    """Make an API key for a customer. Its text is in the answer and nowhere else."""
+    """Make an API key for a customer. Its text, with which their quota can be spent, is in the answer and nowhere
+    else."""
+    reason = checked_reason(wish.reason)
     await require_over_customer(office.front_desk, wish.account, by=by)
     order = KeyWish(
         account_id=wish.account,
@@ -126,7 +136,7 @@ async def create_customer_key(office: Office, wish: NewKeyWish, by: Actor) -> Sh
         daily_budget=_quota(wish.daily_usd),
         monthly_budget=_quota(wish.monthly_usd),
     )
-    return _shown(await create_key(order, office.key_maker, office.keys, actor=by.name))
+    return _shown(await create_key(order, office.key_maker, office.keys, actor=by.name, reason=reason))
 
 
 @act("PATCH", "/keys/{key}", Scope.SUPPORT)
@@ -146,13 +156,21 @@ async def change_customer_key(office: Office, wish: KeyChangeWish, by: Actor) ->
     return key_view(await change_key(wish.key, change, office.keys, account_id=account_id, actor=by.name))
 
 
-@act("POST", "/keys/{key}/rotate", Scope.SUPPORT)
+@act("POST", "/keys/{key}/rotate", Scope.MONEY)
 async def rotate_customer_key(office: Office, wish: RotateKeyWish, by: Actor) -> ShownKey:
     """Give a key another text; its quota, budgets and history stay. The text is in the answer and nowhere else."""
+    reason = checked_reason(wish.reason)
     account_id = await _owner(office, wish.key, by)
-    keep_seconds = wish.keep_hours * 3_600
-    maker = office.key_maker
-    return _shown(await rotate_key(wish.key, keep_seconds, maker, office.keys, account_id=account_id, actor=by.name))
+    issued = await rotate_key(
+        wish.key,
+        wish.keep_hours * 3_600,
+        office.key_maker,
+        office.keys,
+        account_id=account_id,
+        actor=by.name,
+        reason=reason,
+    )
+    return _shown(issued)
 
 
 @act("POST", "/keys/{key}/pause", Scope.SUPPORT)

@@ -75,8 +75,8 @@ class KeyChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyDesk(Protocol):
-    async def create(self, key: NewKey, *, actor: str) -> int:
-        """Its number. Raise NotOnFile, ExpiryPassed, or KeysFull."""
+    async def create(self, key: NewKey, *, actor: str, reason: str = "") -> int:
+        """Its number. `reason`: of staff. Raise NotOnFile, ExpiryPassed, or KeysFull."""
         ...
 
     async def of_account(self, account_id: int, *, chat_too: bool = False) -> Sequence[KeyOnFile]:
@@ -92,9 +92,11 @@ class KeyDesk(Protocol):
         ExpiryPassed."""
         ...
 
-    async def rotate(self, key_id: int, text: KeyText, keep_seconds: int, *, account_id: int, actor: str) -> None:
-        """Give a key another text; the old one is accepted for so long. Raise NotOnFile as `change` does, or
-        OldTextKept: a key has one old text, and that would end before its time."""
+    async def rotate(
+        self, key_id: int, text: KeyText, keep_seconds: int, *, account_id: int, actor: str, reason: str = ""
+    ) -> None:
+        """Give a key another text; the old one is accepted for so long. `reason`: of staff. Raise NotOnFile as
+        `change` does, or OldTextKept: a key has one old text, and that would end before its time."""
         ...
 
     async def pause(self, key_id: int, *, account_id: int, actor: str) -> bool:

@@ -65,12 +65,12 @@ class SqlKeyDesk:
         self._database = database
         self._notifier = notifier
 
-    async def create(self, key: NewKey, *, actor: str) -> int:
+    async def create(self, key: NewKey, *, actor: str, reason: str = "") -> int:
         async with self._database.transaction() as connection:
             if await connection.fetchval(IN_USE, key.account_id) >= KEYS_MOST:
                 raise KeysFull
             key_id = await file_key(connection, key)
-            await audit(connection, actor, "key.create", f"key:{key_id}", _given(key))
+            await audit(connection, actor, "key.create", f"key:{key_id}", _given(key) | _why(reason))
         return key_id
 
     async def owner_of(self, key_id: int) -> int:
@@ -110,7 +110,9 @@ class SqlKeyDesk:
         await self._notifier.send()
         return _on_file(after)
 
-    async def rotate(self, key_id: int, text: KeyText, keep_seconds: int, *, account_id: int, actor: str) -> None:
+    async def rotate(
+        self, key_id: int, text: KeyText, keep_seconds: int, *, account_id: int, actor: str, reason: str = ""
+    ) -> None:
         async with self._database.transaction() as connection:
             former = await connection.fetchrow(FORMER, key_id, account_id)
             if former is None:
@@ -119,7 +121,8 @@ class SqlKeyDesk:
                 raise OldTextKept(former["former_until"])
             values = (account_id, key_id, text.pepper_version, text.digest, text.hint, keep_seconds)
             await connection.execute("select rotate_key($1, $2, $3, $4, $5, $6)", *values)
-            await audit(connection, actor, "key.rotate", f"key:{key_id}", {"kept_seconds": keep_seconds})
+            detail = {"kept_seconds": keep_seconds} | _why(reason)
+            await audit(connection, actor, "key.rotate", f"key:{key_id}", detail)
         await self._notifier.send()
 
     async def pause(self, key_id: int, *, account_id: int, actor: str) -> bool:
@@ -197,6 +200,10 @@ def _given(key: NewKey) -> dict[str, object]:
     given = msgspec.structs.asdict(key)
     del given["text"]
     return {name: _for_audit(value) for name, value in given.items() if value is not None} | {"hint": key.text.hint}
+
+
+def _why(reason: str) -> dict[str, object]:
+    return {"reason": reason} if reason else {}
 
 
 def _for_audit(value: object) -> object:
