@@ -134,7 +134,7 @@ def redeem(
     ] = None,
 ) -> Coroutine[None, None, None]:
     """Redeem a code for an account. It is read from the terminal or from standard input."""
-    return _redeem(RedeemForWish(account=account, code=secret_line("Code"), gift_code=gift_code))
+    return _redeem(RedeemForWish(once=str(uuid4()), account=account, code=secret_line("Code"), gift_code=gift_code))
 
 
 async def _redeem(wish: RedeemForWish) -> None:

@@ -120,7 +120,7 @@ def withdraw(
     none sets it up in the console, on the page Security."""
     asked = usd_of_micros(usd_in(usd))
     code = secret_line("Code of the second factor")
-    return _withdraw(WithdrawFor(account=account, usd=usd, payee=payee, code=code), asked)
+    return _withdraw(WithdrawFor(once=str(uuid4()), account=account, usd=usd, payee=payee, code=code), asked)
 
 
 async def _withdraw(wish: WithdrawFor, usd: str) -> None:
