@@ -77,22 +77,14 @@ async def change_key(key_id: int, change: KeyChange, desk: KeyDesk, *, account_i
 
 
 async def rotate_key(
-    key_id: int,
-    keep_seconds: int,
-    maker: KeyMaker,
-    desk: KeyDesk,
-    *,
-    account_id: int,
-    actor: str,
-    reason: str = "",
+    key_id: int, keep_seconds: int, maker: KeyMaker, desk: KeyDesk, *, account_id: int, actor: str
 ) -> IssuedKey:
     """Another text for the same key: its quota, budgets, lots and history stay. The old one is accepted for so long.
-    `reason`: of staff.
     Raise OldTextKept where the one before is still kept, and ValueError for too long a time."""
     if not 0 <= keep_seconds <= KEEP_SECONDS_MOST:
         raise ValueError(f"The old key can be kept for {KEEP_SECONDS_MOST // 86_400} days at most.")
     key, text = maker.make()
-    await desk.rotate(key_id, text, keep_seconds, account_id=account_id, actor=actor, reason=reason)
+    await desk.rotate(key_id, text, keep_seconds, account_id=account_id, actor=actor)
     return IssuedKey(key_id, key)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
+from tollkeeper.accounts.keys import KeyWish, change_key, create_key
 from tollkeeper.accounts.people.staff import require_over_customer
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.client_ip import Network, read_networks
@@ -136,7 +136,8 @@ async def create_customer_key(office: Office, wish: NewKeyWish, by: Actor) -> Sh
         daily_budget=_quota(wish.daily_usd),
         monthly_budget=_quota(wish.monthly_usd),
     )
-    return _shown(await create_key(order, office.key_maker, office.keys, actor=by.name, reason=reason))
+    issued = await create_key(order, office.key_maker, office.keys, actor=by.name, reason=reason)
+    return ShownKey(issued.key_id, issued.key)
 
 
 @act("PATCH", "/keys/{key}", Scope.SUPPORT)
@@ -161,16 +162,10 @@ async def rotate_customer_key(office: Office, wish: RotateKeyWish, by: Actor) ->
     """Give a key another text; its quota, budgets and history stay. The text is in the answer and nowhere else."""
     reason = checked_reason(wish.reason)
     account_id = await _owner(office, wish.key, by)
-    issued = await rotate_key(
-        wish.key,
-        wish.keep_hours * 3_600,
-        office.key_maker,
-        office.keys,
-        account_id=account_id,
-        actor=by.name,
-        reason=reason,
-    )
-    return _shown(issued)
+    key, text = office.key_maker.make()
+    keep_seconds = wish.keep_hours * 3_600
+    await office.keys.rotate(wish.key, text, keep_seconds, account_id=account_id, actor=by.name, reason=reason)
+    return ShownKey(wish.key, key)
 
 
 @act("POST", "/keys/{key}/pause", Scope.SUPPORT)
@@ -207,10 +202,6 @@ def _quota(usd: str | None) -> Quota | None:
 
 def _networks(texts: Sequence[str] | None) -> tuple[Network, ...] | None:
     return None if texts is None else read_networks(texts)
-
-
-def _shown(issued: IssuedKey) -> ShownKey:
-    return ShownKey(issued.key_id, issued.key)
 
 
 def key_view(key: KeyOnFile) -> KeyView:
