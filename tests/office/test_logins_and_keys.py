@@ -119,6 +119,8 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
         *(("POST", path, reason) for path in DROPS),
         ("PATCH", "/keys/{key}", {"name": "mine"}),
         *(("POST", f"/keys/{{key}}/{verb}", {}) for verb in ("pause", "resume", "revoke")),
+        ("POST", "/accounts/{account}/restriction", reason),
+        ("POST", "/accounts/{account}/restriction/lift", reason),
         ("POST", "/accounts/{account}/disable", reason),
         ("POST", "/accounts/{account}/enable", reason),
     ]
