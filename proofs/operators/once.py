@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
 from threading import Barrier
 from typing import Any
 from uuid import uuid4
 
 import msgspec
+import pyotp
 
 from proofs.operators.api import Api, ApiReply, operator_key
 from proofs.operators.earnings import an_earner
@@ -28,6 +30,7 @@ from proofs.rig.checks import Check
 from proofs.rig.console.place import Place, PlainConsole
 from proofs.rig.console.residents import a_resident
 from proofs.rig.patience import patience
+from tollkeeper.app import Office
 from tollkeeper.console.pages import Page
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.core.people.logins import Role
@@ -65,11 +68,18 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 REASON = {"reason": "a proof"}
+# Nothing waits any more, and the second factor is old enough for cash.
+UNASKED = "delete from withdrawal where id = $1 returning account_id"
+OLD_FACTOR = """
+update login set totp_confirmed_at = ledger_now() - interval '90 days', totp_last_step = 0 where account_id = $1
+returning account_id
+"""
 # What is asked beside the reason, by act.
 FIELDS: Mapping[str, Mapping[str, Any]] = {
     "credit_account": {"usd": "10"},
     "extend_lot": {"until": "2099-01-01T00:00:00Z"},
     "make_codes": {"codes": 2, "usd": "5", "months": 9},
+    "ask_withdrawal": {"usd": "0.10", "payee": "Bank of Ada"},
 }
 
 
@@ -91,8 +101,32 @@ def disputed(place: Place, ids: Ids) -> Ids:
     return {**ids, **one_of_each(place, str(owner.person.account_id), owner.ids["request_id"])}
 
 
+def with_a_code(place: Place, ids: Ids) -> Ids:
+    """One to redeem."""
+    [code] = place.codes(1, 100)
+    return {**ids, "code": code}
+
+
+def with_cash(place: Place, ids: Ids) -> Ids:
+    """The inviter, who has cash, and a code of their second factor."""
+    inviter: int = place.value(UNASKED, int(ids["withdrawal"]))
+    secret = pyotp.random_base32()
+
+    async def propose(desk: Office) -> bool:
+        return await desk.front_desk.second_factors.propose(inviter, secret)
+
+    assert place.operate(propose)
+    place.rows(OLD_FACTOR, inviter)
+    return {**ids, "account": str(inviter), "code": pyotp.TOTP(secret).at(datetime.now(UTC))}
+
+
 # What has to be done before, by act.
-BEFORE: Mapping[str, Callable[[Place, Ids], Ids]] = {"pay_cash": approved, "credit_disputed_call": disputed}
+BEFORE: Mapping[str, Callable[[Place, Ids], Ids]] = {
+    "pay_cash": approved,
+    "credit_disputed_call": disputed,
+    "redeem_for": with_a_code,
+    "ask_withdrawal": with_cash,
+}
 
 
 def subject(place: Place, act: Act[Any, Any]) -> Subject:
@@ -100,7 +134,8 @@ def subject(place: Place, act: Act[Any, Any]) -> Subject:
     ids: Ids = {name: str(number) for name, number in an_earner(place).items()}
     if act.name in BEFORE:
         ids = BEFORE[act.name](place, ids)
-    return Subject(ids, {**REASON, **FIELDS.get(act.name, {})})
+    known = {**REASON, **ids, **FIELDS.get(act.name, {})}
+    return Subject(ids, {name: known[name] for name in act.asked if name in known})
 
 
 def money_acts() -> list[Act[Any, Any]]:

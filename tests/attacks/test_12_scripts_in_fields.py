@@ -46,9 +46,7 @@ async def test_what_was_kept_is_shown_as_text(served: Served, books: asyncpg.Con
     customer = await a_visitor(served, books, name=f"Ada {payload}")
     operator = await a_visitor(served, books, Role.OPERATOR, name=f"Ben {payload}")
     staff = [bearer(served.keys[Scope.EVERYTHING])]
-    key = say_to(
-        served, "POST", f"accounts/{customer.account}/keys", staff, {"name": payload, "reason": "they asked"}
-    ).told
+    key = say_to(served, "POST", f"accounts/{customer.account}/keys", staff, {"name": payload, "reason": payload}).told
     texts = {"english": payload, "chinese": payload, "ends_at": "2999-12-31T00:00:00Z"}
     assert say_to(served, "POST", "announcements", staff, texts).status == 200
     reason = {"ip": "192.0.2.7", "hours": 1, "reason": payload}

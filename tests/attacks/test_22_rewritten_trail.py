@@ -66,14 +66,32 @@ async def test_no_part_of_the_service_can_rewrite_what_was_done(served: Served, 
     await refused_to(part, served, sql)
 
 
-@pytest.mark.parametrize("part", [DatabaseRole.GATEWAY, DatabaseRole.WORKER])
+@pytest.mark.parametrize("part", DatabaseRole)
 @pytest.mark.parametrize(
     "sql",
     [
         "insert into operator_key (name) values ('mine')",
         "update operator_key set scopes = '{everything}'",
-        "update operator_request set status = null",
+        "update operator_key set revoked_at = null",
         "update login set role = 'operator'",
+        "select put_on_record('me', 'operator_key.revoke', 'operator_key:anna', '{}')",
+        "select put_on_record('me', 'login.role', 'account:1', '{}')",
+    ],
+    ids=lambda sql: " ".join(sql.split()[:4]),
+)
+async def test_no_part_of_the_service_can_make_staff_off_the_record(
+    served: Served, part: DatabaseRole, sql: str
+) -> None:
+    await refused_to(part, served, sql)
+
+
+@pytest.mark.parametrize("part", [DatabaseRole.GATEWAY, DatabaseRole.WORKER])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select make_operator_key('mine', '', '', '{everything}', null, null, now(), 'me')",
+        "select set_login_role(1, 'operator', 'me')",
+        "update operator_request set status = null",
     ],
     ids=lambda sql: " ".join(sql.split()[:3]),
 )

@@ -12,6 +12,12 @@ async def an_account(client: StaffClient, name: str = "Ada Lovelace") -> int:
     return number
 
 
+async def a_customers_key(client: StaffClient, account: int) -> int:
+    """Its number."""
+    number: int = told(await client.post(f"/accounts/{account}/keys", name="k", reason="a test"))["key"]
+    return number
+
+
 async def a_login(owner: asyncpg.Connection, account: int, email: str, role: str = "customer") -> None:
     await owner.execute(
         "insert into login (account_id, email, person, password, role)"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from starlette.applications import Starlette
 
-from tests.office.customers import a_login, an_account, every_row
+from tests.office.customers import a_customers_key, a_login, an_account, every_row
 from tests.office.staff import StaffClient, a_key, refused, told
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.desks import Office
@@ -50,6 +50,8 @@ async def test_a_key_is_made_changed_rotated_paused_and_revoked(owner_client: St
         ({"only_networks": []}, 422),
         ({"only_models": ["nobody's"]}, 404),
         ({"name": "  "}, 422),
+        ({"reason": "  "}, 422),
+        ({"reason": "two\nlines"}, 422),
         ({"name": "a\u202eb"}, 422),
     ],
 )
@@ -64,10 +66,7 @@ async def test_lists_of_keys_and_logins_come_in_pages(owner_client: StaffClient,
     accounts = [await an_account(owner_client) for _ in range(3)]
     for number in accounts:
         await a_login(owner, number, f"ada{number}@people.example", "support" if number == accounts[1] else "customer")
-    keys = [
-        told(await owner_client.post(f"/accounts/{accounts[0]}/keys", name="k", reason="they asked"))["key"]
-        for _ in range(3)
-    ]
+    keys = [await a_customers_key(owner_client, accounts[0]) for _ in range(3)]
     assert [row["key"] for row in await every_row(owner_client, f"/accounts/{accounts[0]}/keys")] == keys[::-1]
     assert [row["account"] for row in await every_row(owner_client, "/logins")] == accounts[::-1]
     assert [row["account"] for row in await every_row(owner_client, "/logins", staff_only="true")] == accounts[1:2]
@@ -75,6 +74,33 @@ async def test_lists_of_keys_and_logins_come_in_pages(owner_client: StaffClient,
     assert [row["account"] for row in told(await owner_client.get("/logins", email=email))["data"]] == accounts[2:]
     assert told(await owner_client.get("/logins", email="nobody@people.example"))["data"] == []
     assert refused(await owner_client.get("/logins", email="nobody")) == (422, "refused")
+
+
+async def test_who_is_shown_a_customers_key_has_the_scope_of_money_and_says_why(
+    api: Starlette, office: Office, owner_client: StaffClient, owner: asyncpg.Connection
+) -> None:
+    """A key's text spends its account's quota, whether somebody signs in to that account or not."""
+    signs_in, nobodys = await an_account(owner_client), await an_account(owner_client, "A program")
+    await a_login(owner, signs_in, "ada@people.example", "customer")
+    staffs = await an_account(owner_client, "Ben")
+    await a_login(owner, staffs, "ben@people.example", "support")
+    money = StaffClient(api, await a_key(office, "money", Scope.MONEY))
+    others = [scope for scope in Scope if scope not in (Scope.MONEY, Scope.EVERYTHING)]
+    without = [StaffClient(api, await a_key(office, f"only-{scope.value}", scope)) for scope in others]
+    for account in (signs_in, nobodys):
+        key = await a_customers_key(owner_client, account)
+        showing: list[tuple[str, dict[str, Any]]] = [
+            (f"/accounts/{account}/keys", {"name": "theirs"}),
+            (f"/keys/{key}/rotate", {}),
+        ]
+        for path, fields in showing:
+            for client in without:
+                assert refused(await client.post(path, reason="they asked", **fields)) == (403, "scope_missing")
+            assert refused(await money.post(path, **fields)) == (400, "bad_request")
+            assert told(await money.post(path, reason="they asked", **fields))["text"].startswith("sk-")
+    assert refused(await money.post(f"/accounts/{staffs}/keys", name="k", reason="x")) == (403, "scope_missing")
+    rows = "select count(*) from audit where action = $1 and actor = 'operator:money' and detail->>'reason' = $2"
+    assert [await owner.fetchval(rows, f"key.{act}", "they asked") for act in ("create", "rotate")] == [2, 2]
 
 
 OVER_LOGINS = (
@@ -92,16 +118,14 @@ async def test_support_acts_for_customers_and_never_on_what_is_staffs(
     customer, colleague, boss = [await an_account(owner_client, name) for name in ("Ada", "Ben", "Cleo")]
     for account, role in ((customer, "customer"), (colleague, "support"), (boss, "operator")):
         await a_login(owner, account, f"{role}@people.example", role)
-    keys = {
-        account: told(await owner_client.post(f"/accounts/{account}/keys", name="k", reason="they asked"))["key"]
-        for account in (customer, colleague, boss)
-    }
+    keys = {account: await a_customers_key(owner_client, account) for account in (customer, colleague, boss)}
     reason = {"reason": "they asked"}
     tried: list[tuple[str, str, dict[str, Any]]] = [
         *(("POST", path, reason) for path in (*OVER_LOGINS, *DROPS)),
-        ("POST", "/accounts/{account}/keys", {"name": "mine", "reason": "a try"}),
         ("PATCH", "/keys/{key}", {"name": "mine", "reason": "a try"}),
-        *(("POST", f"/keys/{{key}}/{verb}", {"reason": "a try"}) for verb in ("rotate", "pause", "resume", "revoke")),
+        *(("POST", f"/keys/{{key}}/{verb}", {"reason": "a try"}) for verb in ("pause", "resume", "revoke")),
+        ("POST", "/accounts/{account}/restriction", reason),
+        ("POST", "/accounts/{account}/restriction/lift", reason),
         ("POST", "/accounts/{account}/disable", reason),
         ("POST", "/accounts/{account}/enable", reason),
     ]

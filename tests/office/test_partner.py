@@ -33,7 +33,8 @@ async def earned(office: Office, owner: asyncpg.Connection, till: StaffClient) -
     gift_code = await owner.fetchval("select gift_code from account where id = $1", ada)
     assert await owner.fetchval("select accept_invitation($1, $2, 'test')", ben, gift_code)
     [code] = await sold(office.codes, BatchWish(codes=1, usd_micros=MicroUsd(100_000_000), months=9))
-    redeemed = told(await till.post(f"/accounts/{ben}/redeem", code=code, gift_code=gift_code, reason="they asked"))
+    order = {"code": code, "gift_code": gift_code, "reason": "they asked"}
+    redeemed = told(await till.post(f"/accounts/{ben}/redeem", once="pays", **order))
     await owner.execute("update reward set granted_at = granted_at - interval '1 y', available_at = granted_at")
     return {"ada": ada, "ben": ben, "top_up": redeemed["top_up"], "asked": await owner.fetchval(ASK, ada)}
 
@@ -134,7 +135,6 @@ async def test_the_faucets_key_is_shown_once_and_kept_nowhere(
     assert await owner.fetchval("select count(*) from operator_request") == 0
     assert await owner.fetchval("select actor from audit where action = 'faucet.grant'") == "operator:till"
     assert refused(await till.post("/accounts/77/faucet", ip="192.0.2.7", reason="they asked")) == (404, "not_found")
-    short = await till.post(
-        f"/accounts/{account}/withdrawals", usd="1", payee="Ada", code="000000", reason="they asked"
-    )
+    asked = {"usd": "1", "payee": "Ada", "code": "000000", "reason": "they asked"}
+    short = await till.post(f"/accounts/{account}/withdrawals", once="w", **asked)
     assert refused(short) == (422, "refused")

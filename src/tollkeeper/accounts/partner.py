@@ -41,9 +41,9 @@ UNDECIDED: Mapping[Decided, str] = {
     Decided.DECIDED_BEFORE: "Request {} was decided before. Nothing was done.",
     Decided.NOT_APPROVED: "Do not pay: request {} is not approved yet. Nothing was done.",
     Decided.OWN: "Request {} is of your own account. Somebody else must decide it. Nothing was done.",
-    Decided.SAME_PERSON: "Request {} may have been approved by you: by the same login, by a key that one made for the "
-    "other, or by an operator key that belongs to no login. Somebody else, signed in or by a key of their own, notes "
-    "the payment. Nothing was done.",
+    Decided.SAME_PERSON: "Request {} may have been approved by you: by the same login or another of its mailbox, by a "
+    "key that one made for the other, or by an operator key that belongs to no login. Somebody else, signed in or by a "
+    "key of their own, notes the payment. Nothing was done.",
     Decided.ACCOUNT_DISABLED: "Do not pay: the account of request {} is disabled. Nothing was done.",
     Decided.SHORT: "Do not pay: cash was revoked since, and does not cover request {} any more. Refuse it.",
 }

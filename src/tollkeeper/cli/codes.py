@@ -144,7 +144,10 @@ def redeem(
     reason: Reason = REASON_HERE,
 ) -> Coroutine[None, None, None]:
     """Redeem a code for an account. It is read from the terminal or from standard input."""
-    return _redeem(RedeemForWish(account=account, code=secret_line("Code"), gift_code=gift_code, reason=reason))
+    wish = RedeemForWish(
+        once=str(uuid4()), account=account, code=secret_line("Code"), gift_code=gift_code, reason=reason
+    )
+    return _redeem(wish)
 
 
 async def _redeem(wish: RedeemForWish) -> None:

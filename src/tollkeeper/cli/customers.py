@@ -170,7 +170,7 @@ async def credit(
     usd: Annotated[str, typer.Argument(metavar="USD", help="How much, in USD: for example 10 or 2.50.")],
     source_id: Annotated[
         str | None,
-        typer.Option(help="Your own id of this payment. The same id is credited once, however often it is sent."),
+        typer.Option(help="Your own id of this payment. It is credited once, whoever sends it and however often."),
     ] = None,
     months: Annotated[
         int, typer.Option(min=1, max=120, help="Calendar months until it expires.")
@@ -180,7 +180,7 @@ async def credit(
     """Add prepaid quota to an account."""
     amount_of(usd)
     source_id = source_id or str(uuid4())
-    wish = CreditWish(once=source_id, account=account, usd=usd, months=months, reason=reason)
+    wish = CreditWish(once=source_id, source_id=source_id, account=account, usd=usd, months=months, reason=reason)
     try:
         done = await perform(credit_account, wish)
     except StoreUnavailable as problem:

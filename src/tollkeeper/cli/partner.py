@@ -121,7 +121,8 @@ def withdraw(
     none sets it up in the console, on the page Security."""
     asked = usd_of_micros(usd_in(usd))
     code = secret_line("Code of the second factor")
-    return _withdraw(WithdrawFor(account=account, usd=usd, payee=payee, code=code, reason=reason), asked)
+    wish = WithdrawFor(once=str(uuid4()), account=account, usd=usd, payee=payee, code=code, reason=reason)
+    return _withdraw(wish, asked)
 
 
 async def _withdraw(wish: WithdrawFor, usd: str) -> None:

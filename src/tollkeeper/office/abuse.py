@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from tollkeeper.accounts.people.staff import require_over_customer
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.client_ip import client_in, is_in, read_ip
 from tollkeeper.core.limits.abuse import PeakMinute, ban_seconds, bans_that_count
@@ -216,7 +217,9 @@ async def explain_restrictions(office: Office, wish: AccountWish, by: Actor) -> 
 @act("POST", "/accounts/{account}/restriction/lift", Scope.SUPPORT)
 async def lift_restriction(office: Office, wish: AccountReason, by: Actor) -> Changed:
     """Give an account its full rate back, on every node within two seconds."""
-    lifted = await office.abuse.lift_restriction(wish.account, checked_reason(wish.reason), actor=by.name)
+    reason = checked_reason(wish.reason)
+    await require_over_customer(office.front_desk, wish.account, by=by)
+    lifted = await office.abuse.lift_restriction(wish.account, reason, actor=by.name)
     return Changed(lifted)
 
 

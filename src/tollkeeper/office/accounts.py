@@ -126,13 +126,24 @@ class CreditWish(MoneyWish, frozen=True, kw_only=True):
     account: AccountNumber
     usd: Usd
     months: Annotated[int, msgspec.Meta(ge=1, le=120, description="Calendar months until it expires.")] = TERM_MONTHS
+    source_id: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                min_length=1,
+                max_length=255,
+                description="Your own id of the payment: it is credited once, whoever sends it and by whichever way.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class CreditDone(msgspec.Struct, frozen=True, kw_only=True):
     lot: int
     amount: Amount
     expires_at: datetime
-    # Whether it had been credited before, under the same name: then nothing was added.
+    # Whether it had been credited before, under the same name or source id: then nothing was added.
     was_before: bool
 
 
@@ -183,7 +194,8 @@ async def set_group(office: Office, wish: SetGroupWish, by: Actor) -> Changed:
 async def credit_account(office: Office, wish: CreditWish, by: Actor) -> CreditDone:
     """Add prepaid quota to an account."""
     amount = quota_from_usd(usd_typed(wish.usd))
-    order = Credit(account_id=wish.account, amount=amount, source="operator", source_id=wish.once, months=wish.months)
+    source_id = wish.source_id or wish.once
+    order = Credit(account_id=wish.account, amount=amount, source="operator", source_id=source_id, months=wish.months)
     lot = await office.accounts.credit(order, reason=checked_reason(wish.reason), actor=by.name)
     return CreditDone(lot=lot.lot_id, amount=amount_of(amount), expires_at=lot.expires_at, was_before=lot.replayed)
 

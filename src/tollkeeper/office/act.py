@@ -38,11 +38,17 @@ class Why(StrEnum):
     NOT_ASKED = "not asked"
 
 
-class MoneyWish(msgspec.Struct, frozen=True, kw_only=True):
+class OnceWish(msgspec.Struct, frozen=True, kw_only=True):
     """What every act is asked that moves money. `once`: the name of this very request; a second one of the same name
-    moves nothing. Over HTTP it comes as `Idempotency-Key`, never in the body."""
+    moves nothing and gets the answer of the first. Over HTTP it comes as `Idempotency-Key`, never in the body. (The
+    answers are kept: acts that show a secret cannot be asked this way, and are done once by what they do.)"""
 
     once: str
+
+
+class MoneyWish(OnceWish, frozen=True, kw_only=True):
+    """What staff decide about money, and why."""
+
     reason: ReasonText
 
 
@@ -77,7 +83,7 @@ class Act(Generic[Wish, Result]):
 
     @property
     def moves_money(self) -> bool:
-        return issubclass(self.wish, MoneyWish)
+        return issubclass(self.wish, OnceWish)
 
     @property
     def has_body(self) -> bool:

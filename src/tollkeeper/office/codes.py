@@ -19,7 +19,7 @@ from tollkeeper.core.partner.plan import micros_from_usd
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.accounts import TERM_MONTHS
-from tollkeeper.office.act import MoneyWish, act
+from tollkeeper.office.act import MoneyWish, OnceWish, act
 from tollkeeper.office.amounts import Amount, Cash, amount_of, cash_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
@@ -93,7 +93,7 @@ class RevokedBatch(msgspec.Struct, frozen=True, kw_only=True):
     codes: int | None
 
 
-class RedeemForWish(msgspec.Struct, frozen=True, kw_only=True):
+class RedeemForWish(OnceWish, frozen=True, kw_only=True):
     account: AccountNumber
     code: CodeText
     gift_code: (

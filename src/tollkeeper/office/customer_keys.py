@@ -1,5 +1,10 @@
-"""API keys of customers: made, changed, rotated, paused and revoked by staff. Their texts are in the one answer that
-makes them."""
+"""API keys of customers: made, changed, rotated, paused and revoked by staff.
+
+Rules of this file
+1. Who has a key's text spends its account's quota. So an act that shows one is about money and needs a reason; support
+   limits, pauses and revokes keys, and customers make their own.
+2. The text is in the one answer that makes it, and that is not kept.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +12,7 @@ from typing import Annotated
 
 import msgspec
 
-from tollkeeper.accounts.keys import IssuedKey, KeyWish, change_key, create_key, rotate_key
+from tollkeeper.accounts.keys import KeyWish, change_key, create_key
 from tollkeeper.accounts.people.staff import require_over_customer
 from tollkeeper.core.client_ip import Network, read_networks
 from tollkeeper.core.money.amounts import Quota, quota_from_usd, usd_typed
@@ -116,9 +121,10 @@ async def list_keys(office: Office, wish: KeysWish, by: Actor) -> Listed[KeyView
     return Listed([key_view(key) for key in page.data], page.next)
 
 
-@act("POST", "/accounts/{account}/keys", Scope.SUPPORT)
+@act("POST", "/accounts/{account}/keys", Scope.MONEY)
 async def create_customer_key(office: Office, wish: NewKeyWish, by: Actor) -> ShownKey:
-    """Make an API key for a customer. Its text is in the answer and nowhere else."""
+    """Make an API key for a customer. Its text, with which their quota can be spent, is in the answer and nowhere
+    else."""
     await require_over_customer(office.front_desk, wish.account, by=by)
     order = KeyWish(
         account_id=wish.account,
@@ -130,7 +136,8 @@ async def create_customer_key(office: Office, wish: NewKeyWish, by: Actor) -> Sh
         daily_budget=_quota(wish.daily_usd),
         monthly_budget=_quota(wish.monthly_usd),
     )
-    return _shown(await create_key(order, office.key_maker, office.keys, actor=by.name))
+    issued = await create_key(order, office.key_maker, office.keys, actor=by.name)
+    return ShownKey(issued.key_id, issued.key)
 
 
 @act("PATCH", "/keys/{key}", Scope.SUPPORT)
@@ -150,13 +157,14 @@ async def change_customer_key(office: Office, wish: KeyChangeWish, by: Actor) ->
     return key_view(await change_key(wish.key, change, office.keys, account_id=account_id, actor=by.name))
 
 
-@act("POST", "/keys/{key}/rotate", Scope.SUPPORT)
+@act("POST", "/keys/{key}/rotate", Scope.MONEY)
 async def rotate_customer_key(office: Office, wish: RotateKeyWish, by: Actor) -> ShownKey:
     """Give a key another text; its quota, budgets and history stay. The text is in the answer and nowhere else."""
     account_id = await _owner(office, wish.key, by)
+    key, text = office.key_maker.make()
     keep_seconds = wish.keep_hours * 3_600
-    maker = office.key_maker
-    return _shown(await rotate_key(wish.key, keep_seconds, maker, office.keys, account_id=account_id, actor=by.name))
+    await office.keys.rotate(wish.key, text, keep_seconds, account_id=account_id, actor=by.name)
+    return ShownKey(wish.key, key)
 
 
 @act("POST", "/keys/{key}/pause", Scope.SUPPORT)
@@ -193,10 +201,6 @@ def _quota(usd: str | None) -> Quota | None:
 
 def _networks(texts: Sequence[str] | None) -> tuple[Network, ...] | None:
     return None if texts is None else read_networks(texts)
-
-
-def _shown(issued: IssuedKey) -> ShownKey:
-    return ShownKey(issued.key_id, issued.key)
 
 
 def key_view(key: KeyOnFile) -> KeyView:

@@ -28,7 +28,7 @@ from tollkeeper.core.money.codes import invite_link
 from tollkeeper.core.partner.plan import micros_from_usd
 from tollkeeper.core.people.logins import Actor
 from tollkeeper.core.people.operator_keys import Scope
-from tollkeeper.office.act import MoneyWish, act
+from tollkeeper.office.act import MoneyWish, OnceWish, act
 from tollkeeper.office.amounts import Amount, amount_of
 from tollkeeper.office.desks import Office
 from tollkeeper.office.lists import Listed, Paging, listed
@@ -63,7 +63,7 @@ class DecideWish(MoneyWish, frozen=True, kw_only=True):
     withdrawal: RowOnFile
 
 
-class WithdrawFor(msgspec.Struct, frozen=True, kw_only=True):
+class WithdrawFor(OnceWish, frozen=True, kw_only=True):
     account: AccountNumber
     usd: Usd
     payee: Annotated[str, msgspec.Meta(max_length=1_000, description="Where the money goes.")]

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from tollkeeper.office.act import IN_PATH, Act, MoneyWish, Result, Wish
+from tollkeeper.office.act import IN_PATH, Act, OnceWish, Result, Wish
 
 PREFIX = "/admin/v1"
 ONCE = "idempotency-key"
@@ -63,7 +63,7 @@ def written(act: Act[Wish, Result], wish: Wish) -> WishOnWire:
         path=IN_PATH.sub(lambda found: quote(_text(fields[found[1]]), safe=""), act.path),
         query="" if act.has_body else urlencode(query),
         body=msgspec.json.encode(asked) if act.has_body else None,
-        once=wish.once if isinstance(wish, MoneyWish) else "",
+        once=wish.once if isinstance(wish, OnceWish) else "",
     )
 
 

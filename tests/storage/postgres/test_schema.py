@@ -74,6 +74,11 @@ OFF_THE_RECORD = [
     "select append_audit('somebody else', 'account.create', 'account:1', '{}')",
     "select pay_debt(1)",
     "select draw_lots(1, 1, 1)",
+    "insert into operator_key (name, digest, hint, scopes, expires_at, created_by) select '', '', '', '{}', now(), ''",
+    "update operator_key set revoked_at = null",
+    "update operator_key set account_id = 1, scopes = '{everything}', expires_at = now() + interval '1 day'",
+    "delete from operator_key",
+    "update login set role = 'operator'",
 ]
 GATEWAY_OVERREACH = [
     "update api_key set revoked_at = null",
@@ -98,7 +103,6 @@ GATEWAY_OVERREACH = [
     "select password from login",
     "select digest from session",
     "select * from passkey",
-    "update login set role = 'operator'",
     "select * from redemption_batch",
     "select * from top_up",
     "select * from reward",
@@ -116,6 +120,9 @@ GATEWAY_OVERREACH = [
     "select decide_reset(1, 'done', 'x', 'me')",
     "select withdraw(1, 1, '', '')",
     "select revoke_top_up(1, false, '', '')",
+    "select make_operator_key('mine', '', '', '{everything}', null, null, now(), 'me')",
+    "select revoke_operator_key('theirs', '', 'me')",
+    "select set_login_role(1, 'operator', 'me')",
     "select grant_faucet(1, '', '', '', 1::smallint, '', '', 1, 1, 1, 1, 1, '')",
     "select enter_price('m', '', 1, 1, 1, null, interval '0', null, '')",
     "select withdraw_price(1, 'mine', 'me')",
@@ -169,7 +176,6 @@ WORKER_OVERREACH = [
     "select digest from session",
     "select gift_code from sign_up",
     "select * from passkey",
-    "update login set role = 'operator'",
     "insert into session (digest, account_id, expires_at, ip, agent) values ('', 1, now(), '', '')",
     "delete from login",
     "select enter_price('m', '', 1, 1, 1, null, interval '0', null, '')",
@@ -181,6 +187,9 @@ WORKER_OVERREACH = [
     "select email from email_change",
     "update account set closed_at = now()",
     "select change_email('', '')",
+    "select make_operator_key('mine', '', '', '{everything}', null, null, now(), 'me')",
+    "select revoke_operator_key('theirs', '', 'me')",
+    "select set_login_role(1, 'operator', 'me')",
 ]
 
 
@@ -314,7 +323,6 @@ console INSERT email_change
 console INSERT former_provider_account
 console INSERT model
 console INSERT notice_choice
-console INSERT operator_key
 console INSERT operator_request
 console INSERT outbox
 console INSERT pepper_retired
@@ -410,7 +418,6 @@ console UPDATE lockout.locks
 console UPDATE lockout.window_start
 console UPDATE login.password
 console UPDATE login.password_changed_at
-console UPDATE login.role
 console UPDATE login.totp_confirmed_at
 console UPDATE login.totp_last_step
 console UPDATE login.totp_sealed
@@ -418,7 +425,6 @@ console UPDATE mail_token.used_at
 console UPDATE model.context_tokens
 console UPDATE model.media
 console UPDATE operator_key.last_used_at
-console UPDATE operator_key.revoked_at
 console UPDATE model.hidden_reasoning
 console UPDATE model.hold_output_tokens
 console UPDATE model.hold_part_tokens
@@ -508,6 +514,9 @@ console fill_batch
 console grant_faucet
 console ledger_now
 console lift_suspension
+console make_operator_key
+console revoke_operator_key
+console set_login_role
 console make_codes
 console remove_model
 console open_batch

@@ -66,8 +66,9 @@ def _refuse(verdict: ResetVerdict) -> None:
 
 REFUSALS = {
     ResetVerdict.EXPIRED: "This was asked for more than a day ago, and is void. Ask again.",
-    ResetVerdict.SAME_PERSON: "This may be who asked for it: the same login, a key that one made for the other, or an "
-    "operator key that belongs to no login. Another member of staff confirms it, signed in or by a key of their own.",
+    ResetVerdict.SAME_PERSON: "This may be who asked for it: the same login or another of its mailbox, a key that one "
+    "made for the other, or an operator key that belongs to no login. Another member of staff confirms it, signed in "
+    "or by a key of their own.",
     ResetVerdict.OWN: "This is your own login. Another member of staff confirms it.",
     ResetVerdict.NEWER: "The owner set up another one since this was asked for. If that is lost, too, ask again.",
 }

@@ -25,8 +25,7 @@ LISTED_STAFF = LOGIN + (
     " order by l.account_id desc limit $2"
 )
 
-ROLE = "select role from login where account_id = $1 for no key update"
-SET_ROLE = "update login set role = $2 where account_id = $1"
+SET_ROLE = "select set_login_role($1, $2, $3)"
 REHASH = "update login set password = $3 where account_id = $1 and password = $2"
 AS_IT_WAS = "select account_id from login where account_id = $1 and password_changed_at = $2 for no key update"
 REPLACE_HASH = """
@@ -67,16 +66,10 @@ class SqlLogins:
 
     async def set_role(self, account_id: int, role: Role, *, actor: str) -> bool:
         async with self._database.transaction() as connection:
-            before = await connection.fetchval(ROLE, account_id)
-            if before is None:
-                raise NotOnFile(f"Account {account_id} has no login.")
-            if before == role.value:
-                return False
-            await connection.execute(SET_ROLE, account_id, role.value)
-            ended = len(await connection.fetch(REVOKE_ALL, account_id, None))
-            detail = {"before": before, "after": role.value, "sessions": ended}
-            await audit(connection, actor, "login.role", f"account:{account_id}", detail)
-        return True
+            verdict = await connection.fetchval(SET_ROLE, account_id, role.value, actor)
+        if verdict == "unknown":
+            raise NotOnFile(f"Account {account_id} has no login.")
+        return bool(verdict == "set")
 
     async def rehash(self, account_id: int, old_hash: str, new_hash: str) -> None:
         await self._database.row(REHASH, account_id, old_hash, new_hash)

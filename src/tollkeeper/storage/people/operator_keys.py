@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import asyncpg
-
 from tollkeeper.core.people.logins import Role
 from tollkeeper.core.people.operator_keys import OperatorKeyRecord, Scope
 from tollkeeper.ports import AlreadyOnFile, NotOnFile
 from tollkeeper.ports.operators import NewOperatorKey
-from tollkeeper.storage.postgres.audit import audit
 from tollkeeper.storage.postgres.database import Database
 
 COLUMNS = """
@@ -23,13 +20,8 @@ LISTED = f"""
 where coalesce(k.revoked_at, k.expires_at) > ledger_now() - interval '90 days'
 order by coalesce(k.revoked_at, k.expires_at) > ledger_now() desc, k.id desc
 """
-CREATE = """
-insert into operator_key (name, digest, hint, scopes, only_networks, account_id, expires_at, created_by)
-select $1, $2, $3, $4, $5, $6, $7, $8
-where $6::bigint is null or exists (select from login where account_id = $6 and role <> 'customer')
-returning id
-"""
-REVOKE = "update operator_key set revoked_at = ledger_now() where name = $1 and revoked_at is null returning id"
+CREATE = "select verdict, key_id from make_operator_key($1, $2, $3, $4, $5, $6, $7, $8)"
+REVOKE = "select revoke_operator_key($1, $2, $3) as verdict"
 # Once a minute is enough to see which keys are in use.
 NOTE_USE = """
 update operator_key set last_used_at = ledger_now()
@@ -48,14 +40,12 @@ class SqlOperatorKeys:
         networks = None if key.only_networks is None else list(key.only_networks)
         values = (key.name, key.digest, key.hint, scopes, networks, key.account_id, key.expires_at, actor)
         async with self._database.transaction() as connection:
-            try:
-                key_id: int | None = await connection.fetchval(CREATE, *values)
-            except asyncpg.UniqueViolationError:
-                raise AlreadyOnFile(f"There is an operator key '{key.name}'. Revoke it, or choose a name.") from None
-            if key_id is None:
-                raise NotOnFile(f"Account {key.account_id} has no staff login. Nothing was done.")
-            detail = {"scopes": scopes, "expires_at": key.expires_at, "account": key.account_id}
-            await audit(connection, actor, "operator_key.create", f"operator_key:{key.name}", detail)
+            made = await connection.fetchrow(CREATE, *values)
+        if made["verdict"] == "name_taken":
+            raise AlreadyOnFile(f"There is an operator key '{key.name}'. Revoke it, or choose a name.")
+        if made["verdict"] == "not_staff":
+            raise NotOnFile(f"Account {key.account_id} has no staff login. Nothing was done.")
+        key_id: int = made["key_id"]
         return key_id
 
     async def find(self, digest: bytes) -> OperatorKeyRecord | None:
@@ -70,13 +60,10 @@ class SqlOperatorKeys:
 
     async def revoke(self, name: str, reason: str, *, actor: str) -> bool:
         async with self._database.transaction() as connection:
-            revoked = await connection.fetchval(REVOKE, name)
-            if revoked is not None:
-                await audit(connection, actor, "operator_key.revoke", f"operator_key:{name}", {"reason": reason})
-                return True
-            if await connection.fetchval("select true from operator_key where name = $1 limit 1", name) is None:
-                raise NotOnFile(f"There is no operator key '{name}'.")
-        return False
+            verdict = await connection.fetchval(REVOKE, name, reason, actor)
+        if verdict == "unknown":
+            raise NotOnFile(f"There is no operator key '{name}'.")
+        return bool(verdict == "revoked")
 
 
 def _record(row: Any) -> OperatorKeyRecord:

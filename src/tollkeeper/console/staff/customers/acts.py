@@ -27,6 +27,12 @@ ACCOUNT_DEEDS = (
         fields=(
             DeedField(name="usd", label="Amount in USD", placeholder="5.00"),
             DeedField(name="months", label="Calendar months until it expires", kind="number", value="9"),
+            DeedField(
+                name="source_id",
+                label="Your own id of the payment",
+                hint="The same id is credited once, whoever types it.",
+                required=False,
+            ),
         ),
     ),
     StaffDeed(

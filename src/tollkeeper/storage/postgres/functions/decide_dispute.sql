@@ -13,7 +13,7 @@ begin
     select * into asked from dispute where request_id = p_request for update;
     verdict := case when asked.request_id is null then 'unknown'
                     when asked.state <> 'open' then asked.state || '_before'
-                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
+                    when person_of('account:' || asked.account_id) = any(people_behind(p_actor, ledger_now())) then 'own'
                     when p_state = 'credited' and p_amount not between 1 and asked.charged then 'too_much'
                     else p_state end;
     if verdict = 'credited' then

@@ -14,7 +14,7 @@ begin
                     when asked.expires_at <= ledger_now() then 'expired'
                     when p_outcome = 'refused' then 'refused'
                     when may_be_same_person(p_actor, ledger_now(), asked.asked_by, asked.asked_at) then 'same_person'
-                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
+                    when person_of('account:' || asked.account_id) = any(people_behind(p_actor, ledger_now())) then 'own'
                     when asked.asked_at < case asked.what
                         when 'passkeys' then (select max(created_at) from passkey where account_id = asked.account_id)
                         else (select totp_confirmed_at from login where account_id = asked.account_id) end then 'newer'

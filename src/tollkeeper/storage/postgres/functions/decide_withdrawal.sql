@@ -16,7 +16,7 @@ begin
                     when asked.decided_at is not null or asked.state = p_state then 'decided_before'
                     when p_state = 'refused' then 'refused'
                     when p_state = 'paid' and asked.state <> 'approved' then 'not_approved'
-                    when 'account:' || asked.account_id = any(people_behind(p_actor, ledger_now())) then 'own'
+                    when person_of('account:' || asked.account_id) = any(people_behind(p_actor, ledger_now())) then 'own'
                     when p_state = 'paid' and p_actor ~ '^(operator|account):'
                         and may_be_same_person(p_actor, ledger_now(), asked.approved_by, asked.approved_at)
                         then 'same_person'

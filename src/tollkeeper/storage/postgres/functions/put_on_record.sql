@@ -3,8 +3,9 @@ language plpgsql security definer set search_path = tollkeeper, pg_temp
 as $$
 begin
     if p_action in ('account.credit', 'account.invited', 'account.restrict', 'code.redeem', 'faucet.grant', 'ip.ban',
-                    'provider.suspend', 'provider.lift_suspension')
-       or split_part(p_action, '.', 1) in ('lot', 'codes', 'withdrawal', 'reward', 'top_up', 'price', 'dispute') then
+                    'provider.suspend', 'provider.lift_suspension', 'login.role')
+       or split_part(p_action, '.', 1) in ('lot', 'codes', 'withdrawal', 'reward', 'top_up', 'price', 'dispute',
+                                           'operator_key') then
         raise exception 'a row about % is written by what does it', p_action using errcode = 'insufficient_privilege';
     end if;
     -- The names under which other parts of the service act.
