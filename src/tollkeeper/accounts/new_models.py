@@ -13,7 +13,7 @@ import msgspec
 
 from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier
 from tollkeeper.accounts.price_proposals import FilledFigures, filled
-from tollkeeper.accounts.prices import first_parts
+from tollkeeper.accounts.prices import first_price
 from tollkeeper.core.calls.media import STANDARD
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.ports import NewPrice
@@ -61,7 +61,4 @@ def _of_size(variant: str, quota_tokens: Decimal) -> NewPrice:
 
 def _price(figures: NewFigures) -> NewPrice:
     """The only one. Raise PriceRefused."""
-    model, completion, cached = (
-        Decimal(1) if figure is None else figure for figure in (figures.model, figures.completion, figures.cached)
-    )
-    return NewPrice(model=model, completion=completion, cached=cached, parts=first_parts(figures))
+    return first_price(msgspec.structs.replace(figures, model=Decimal(1) if figures.model is None else figures.model))

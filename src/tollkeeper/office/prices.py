@@ -170,9 +170,8 @@ async def _page(office: Office, wish: PricesWish | PriceHistoryWish, query: Pric
 def _change(wish: PriceChangeWish) -> PriceWish:
     at = None if wish.effective_from is None else in_reach(wish.effective_from)
     figures = figures_wished(wish)
-    return PriceWish(
-        model_id=wish.model, variant=wish.variant, figures=figures, usd=wish.usd.named(), effective_from=at
-    )
+    usd = wish.usd.typed()
+    return PriceWish(model_id=wish.model, variant=wish.variant, figures=figures, usd=usd, effective_from=at)
 
 
 async def _kind(office: Office, model_id: str, *, even_hidden: bool = False) -> Kind:

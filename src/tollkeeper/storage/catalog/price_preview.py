@@ -106,10 +106,10 @@ def _worth(price: Price) -> list[Decimal]:
     """What one of each of `UNITS` adds to a call of a group whose multiplier is 1, in units of the formula. Input and
     output have the parts in them, so these add what they cost beyond that."""
     weights = [
-        MILLIONTHS,
-        price.cached - MILLIONTHS,
+        price.input,
+        price.cached - price.input,
         price.completion,
-        *(price.weight(part) - MILLIONTHS for part in OF_INPUT),
+        *(price.weight(part) - price.input for part in OF_INPUT),
         *(price.weight(part) - price.completion for part in OF_OUTPUT),
     ]
     per_call = 0 if price.parts is None else price.parts.per_call
