@@ -73,7 +73,16 @@ class Book:
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
         nothing = Effect(account_id=None, calls=0, charged=Quota(0), old=Quota(0), new=Quota(0))
-        return Preview(old=old, new=new, total=nothing, accounts=[], accounts_in_all=0, dearer_for=0, cheaper_for=0)
+        return Preview(
+            old=old,
+            new=new,
+            total=nothing,
+            calls_in_all=0,
+            accounts=[],
+            accounts_in_all=0,
+            dearer_for=0,
+            cheaper_for=0,
+        )
 
 
 def a_wish(at: datetime | None = None, *, force: str | None = None, **figures: object) -> PriceWish:

@@ -140,5 +140,5 @@ def test_parts_and_tiers_beside_prices_that_do_not_divide_cost_what_was_typed() 
 def test_a_price_that_is_none_any_more_leaves_the_rest() -> None:
     before = priced(listed(LISTED[1]))
     found = figures_in_usd(UsdPrices({"cached": "none"}), Kind.CHAT, before)
-    assert (found.model, found.completion, found.cached) == (Decimal("0.15"), None, 1)
+    assert (found.model, found.completion, found.cached) == (Decimal("0.15"), None, Decimal(1))
     assert found.parts.written_5m is UNSET

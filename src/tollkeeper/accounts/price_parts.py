@@ -14,6 +14,7 @@ from itertools import pairwise
 import msgspec
 from msgspec import UNSET
 
+from tollkeeper.core.calls.media import STANDARD
 from tollkeeper.core.catalog.priced import PLAIN
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota, plain_decimal, quota_from_usd, usd_typed
 from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
@@ -27,6 +28,7 @@ AMOUNT_MOST = Quota(1_000 * UNITS_PER_USD)
 LENGTH_BELOW = 2**31
 TIERS_MOST = 8
 TOOLS_MOST = 64
+SIZE = re.compile(r"\d{1,5}x\d{1,5}(?: [!-~]{1,40})?")
 TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # Lines of receipts that are no tools.
 TAKEN_NAMES = frozenset({*PLAIN, *Part, "call"})
@@ -50,6 +52,13 @@ def multiplier_typed(text: str) -> Decimal:
     if figure is None or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
         raise PriceRefused(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
     return figure
+
+
+def checked_size(variant: str) -> str:
+    """Of an image, as the book has it. Raise PriceRefused."""
+    if not SIZE.fullmatch(variant):
+        raise PriceRefused(f"'{variant}' is not the size of an image: write 1792x1024, or '1792x1024 hd'.")
+    return variant.removesuffix(f" {STANDARD}")
 
 
 def amount_typed(text: str) -> Quota:

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import msgspec
 
-from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_tiers, merged
+from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_size, checked_tiers, merged
 from tollkeeper.accounts.price_sheet import has_multipliers, rewritten
 from tollkeeper.accounts.price_usd import UsdPrices, figures_in_usd, with_usd
 from tollkeeper.accounts.reasons import checked_reason
@@ -196,6 +196,10 @@ def _check_way(wish: PriceWish, prices: Sequence[Price]) -> None:
         )
     if not wish.variant and all(price.variant for price in prices):
         raise PriceRefused(f"'{wish.model_id}' is priced by size: name the size as its variant. Nothing was entered.")
+    if wish.variant and all(price.variant != wish.variant for price in prices):
+        size = checked_size(wish.variant)
+        if size != wish.variant:
+            raise PriceRefused(f"'{wish.variant}' is written as '{size}' in the book. Nothing was entered.")
 
 
 def first_price(figures: NewFigures) -> NewPrice:

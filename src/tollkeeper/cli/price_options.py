@@ -100,7 +100,7 @@ def usd_in(texts: Iterable[str] | None) -> UsdPricesWish:
     if unknown is not None:
         names = ", ".join(USD_NAMES)
         raise Mistake(f"'{unknown}' has no price in USD: name one of {names}. Nothing was done.")
-    return UsdPricesWish(**found)
+    return msgspec.convert(found, UsdPricesWish)
 
 
 def _or_none(text: str | None, read: Callable[[str], Any]) -> Any:

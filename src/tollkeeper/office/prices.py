@@ -80,11 +80,13 @@ class EnteredView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricePreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the calls of the last days would have cost. `dearer_for`: how many accounts would have paid more."""
+    """What the calls of the last days would have cost. `dearer_for`: how many accounts would have paid more. Where
+    `calls_in_all` is more than the calls of `total`, these are a sample, and all figures are of it alone."""
 
     old: PriceFigures
     new: PriceFigures
     total: EffectView
+    calls_in_all: int
     # Those for whom it makes the most difference, and how many there are in all.
     accounts: Sequence[EffectView]
     accounts_in_all: int
@@ -134,6 +136,7 @@ async def preview_price(office: Office, wish: PricePreviewWish, by: Actor) -> Pr
         old=figures_view(kind, found.old),
         new=figures_view(kind, found.new),
         total=effect_view(found.total),
+        calls_in_all=found.calls_in_all,
         accounts=[effect_view(each) for each in found.accounts],
         accounts_in_all=found.accounts_in_all,
         dearer_for=found.dearer_for,

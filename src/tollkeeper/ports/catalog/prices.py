@@ -155,7 +155,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     old: Price
     new: Price
+    # All sums are of the calls that were read. Where there were more than those in all, they are a sample.
     total: Effect
+    calls_in_all: int
     # Those for whom it makes the most difference.
     accounts: Sequence[Effect]
     # How many there are in all, and for how many of them it becomes dearer, and cheaper.
