@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from tollkeeper.accounts.price_parts import PriceRefused, merged
-from tollkeeper.accounts.prices import PriceWish, enter_price_change, first_parts, preview_price_change
+from tollkeeper.accounts.prices import PriceWish, enter_price_change, first_price, preview_price_change
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.money.parts import PriceParts, PriceTier
@@ -73,7 +73,16 @@ class Book:
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
         nothing = Effect(account_id=None, calls=0, charged=Quota(0), old=Quota(0), new=Quota(0))
-        return Preview(old=old, new=new, total=nothing, accounts=[], accounts_in_all=0, dearer_for=0, cheaper_for=0)
+        return Preview(
+            old=old,
+            new=new,
+            total=nothing,
+            calls_in_all=0,
+            accounts=[],
+            accounts_in_all=0,
+            dearer_for=0,
+            cheaper_for=0,
+        )
 
 
 def a_wish(at: datetime | None = None, *, force: str | None = None, **figures: object) -> PriceWish:
@@ -172,7 +181,7 @@ async def test_parts_are_checked_in_changes_previews_and_new_models(parts: NewPa
     with pytest.raises(PriceRefused, match=told):
         await preview_price_change(a_wish(parts=parts), NOTICE, book)
     with pytest.raises(PriceRefused, match=told):
-        first_parts(NewFigures(model=Decimal(1), completion=Decimal(4), parts=parts))
+        first_price(NewFigures(model=Decimal(1), completion=Decimal(4), parts=parts))
     assert book.changes == []
 
 
@@ -224,4 +233,4 @@ async def test_parts_are_taken_from_the_price_that_the_change_follows(
 async def test_a_first_price_has_the_parts_that_are_named() -> None:
     wish = a_wish(model=Decimal(1), parts=NewParts(written_5m=Decimal(2)))
     assert await entered(Book(), wish) == PriceParts(written_5m=2_000_000)
-    assert first_parts(NewFigures(model=Decimal(1))) is None
+    assert first_price(NewFigures(model=Decimal(1))).parts is None

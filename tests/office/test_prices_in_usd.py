@@ -47,7 +47,8 @@ async def test_the_form_of_a_price_says_what_it_is_as_it_would_be_typed(owner_cl
         ("cached", "0.25"),
         ("output", "10.00"),
     ]
-    assert (form["per_call_usd"], form["beside"]) == ("0.010", ["a use of search"])
+    assert (form["per_call_usd"], form["tools"]) == ("0.010", [{"name": "search", "usd": "1.000"}])
+    assert (form["tiers"], form["is_new"]) == ([], False)
     assert refused(await owner_client.get("/prices/form", model="nonesuch")) == (404, "not_found")
 
 

@@ -5,21 +5,17 @@ Rules of this file
 2. Of what a vendor is known to price apart, parts are proposed (`price_proposals`), and whoever adds the model is told.
 """
 
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 
 import msgspec
 
-from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier
+from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_size
 from tollkeeper.accounts.price_proposals import FilledFigures, filled
-from tollkeeper.accounts.prices import first_parts
-from tollkeeper.core.calls.media import STANDARD
+from tollkeeper.accounts.prices import first_price
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.ports import NewPrice
 from tollkeeper.ports.catalog.prices import NewFigures, NewParts
-
-_VARIANT = re.compile(r"\d{1,5}x\d{1,5}(?: [!-~]{1,40})?")
 
 
 class FirstPrices(msgspec.Struct, frozen=True):
@@ -53,15 +49,10 @@ def _check_way(kind: Kind, *, has_sizes: bool, by_token: bool) -> None:
 
 
 def _of_size(variant: str, quota_tokens: Decimal) -> NewPrice:
-    if not _VARIANT.fullmatch(variant):
-        raise PriceRefused(f"'{variant}' is not the size of an image: write 1792x1024, or '1792x1024 hd'.")
     checked_multiplier(quota_tokens)
-    return NewPrice(model=quota_tokens, variant=variant.removesuffix(f" {STANDARD}"))
+    return NewPrice(model=quota_tokens, variant=checked_size(variant))
 
 
 def _price(figures: NewFigures) -> NewPrice:
     """The only one. Raise PriceRefused."""
-    model, completion, cached = (
-        Decimal(1) if figure is None else figure for figure in (figures.model, figures.completion, figures.cached)
-    )
-    return NewPrice(model=model, completion=completion, cached=cached, parts=first_parts(figures))
+    return first_price(msgspec.structs.replace(figures, model=Decimal(1) if figures.model is None else figures.model))

@@ -6,19 +6,21 @@ Rules of this file
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import msgspec
 from msgspec import UNSET
 
+from tollkeeper.core.calls.media import STANDARD
 from tollkeeper.core.catalog.priced import PLAIN
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota, plain_decimal, quota_from_usd, usd_typed
 from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
 from tollkeeper.core.money.price_words import above
-from tollkeeper.core.money.prices import MILLIONTHS, Price, millionths
-from tollkeeper.ports.catalog.prices import NewParts, NewTier
+from tollkeeper.core.money.prices import MILLIONTHS, Price
+from tollkeeper.ports.catalog.prices import NewParts, NewTier, Ratio
 
 MULTIPLIER_BELOW = 10**8
 # For one call, or one use of a tool.
@@ -26,6 +28,7 @@ AMOUNT_MOST = Quota(1_000 * UNITS_PER_USD)
 LENGTH_BELOW = 2**31
 TIERS_MOST = 8
 TOOLS_MOST = 64
+SIZE = re.compile(r"\d{1,5}x\d{1,5}(?: [!-~]{1,40})?")
 TOOL_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 # Lines of receipts that are no tools.
 TAKEN_NAMES = frozenset({*PLAIN, *Part, "call"})
@@ -35,11 +38,12 @@ class PriceRefused(ValueError):
     """A price that was not entered or not withdrawn; the message says why."""
 
 
-def checked_multiplier(figure: Decimal) -> int:
+def checked_multiplier(figure: Ratio) -> int:
     """In millionths. Raise PriceRefused."""
-    if not figure.is_finite() or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
+    finite = isinstance(figure, Fraction) or figure.is_finite()
+    if not finite or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
         raise PriceRefused(f"{figure} is not a multiplier: a number of 0 or more with at most six decimals.")
-    return millionths(figure)
+    return int(figure * MILLIONTHS)
 
 
 def multiplier_typed(text: str) -> Decimal:
@@ -48,6 +52,13 @@ def multiplier_typed(text: str) -> Decimal:
     if figure is None or not 0 <= figure < MULTIPLIER_BELOW or figure != round(figure, 6):
         raise PriceRefused(f"'{text}' is not a multiplier: a number of 0 or more with at most six decimals.")
     return figure
+
+
+def checked_size(variant: str) -> str:
+    """Of an image, as the book has it. Raise PriceRefused."""
+    if not SIZE.fullmatch(variant):
+        raise PriceRefused(f"'{variant}' is not the size of an image: write 1792x1024, or '1792x1024 hd'.")
+    return variant.removesuffix(f" {STANDARD}")
 
 
 def amount_typed(text: str) -> Quota:
@@ -84,7 +95,7 @@ def checked_tiers(price: Price) -> Price:
 
 
 def _by_unit(price: Price) -> tuple[int, int, int]:
-    return price.model * MILLIONTHS, price.model * price.cached, price.model * price.completion
+    return price.model * price.input, price.model * price.cached, price.model * price.completion
 
 
 def _merged_tools(before: Mapping[str, int], wish: Mapping[str, Quota | None]) -> dict[str, int]:
@@ -101,13 +112,19 @@ def _merged_tiers(before: tuple[PriceTier, ...], wish: Mapping[int, NewTier | No
     """The tiers before and the wished ones, by rising length."""
     tiers: dict[int, PriceTier | None] = {tier.above_tokens: tier for tier in before}
     for length, tier in wish.items():
-        if not 0 < length < LENGTH_BELOW:
-            raise PriceRefused(f"{length} is not the length of an input: a whole number of tokens above 0.")
         tiers[length] = None if tier is None else _tier(length, tier)
     found = tuple(tier for _, tier in sorted(tiers.items()) if tier is not None)
-    if len(found) > TIERS_MOST:
-        raise PriceRefused(f"A price has at most {TIERS_MOST} tiers. Nothing was entered.")
+    checked_lengths([tier.above_tokens for tier in found])
     return found
+
+
+def checked_lengths(lengths: Collection[int]) -> None:
+    """Of the tiers of a price. Raise PriceRefused."""
+    for length in lengths:
+        if not 0 < length < LENGTH_BELOW:
+            raise PriceRefused(f"{length} is not the length of an input: a whole number of tokens above 0.")
+    if len(lengths) > TIERS_MOST:
+        raise PriceRefused(f"A price has at most {TIERS_MOST} tiers. Nothing was entered.")
 
 
 def _tier(length: int, tier: NewTier) -> PriceTier:

@@ -1,8 +1,9 @@
 """Prices as people think of them: USD for a million tokens, an image, a minute; turned into multipliers of the book.
 
 Rules of this file
-1. A price is turned into multipliers exactly, or refused: what is typed is what is charged. The refusal names the
-   nearest prices that the book can hold.
+1. What is typed is what is charged. What something costs by the price of input is kept as a fraction, and how the book
+   writes it is for `price_sheet` to say. A price with more decimals than the book has is refused, with the nearest
+   prices that it can hold.
 2. What is not named keeps its price in USD, also where the input's price becomes another one. What has no price of its
    own costs what plain input or output does, before and after. A new model has no price to keep: there it is left to
    what is usual.
@@ -12,17 +13,19 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier
+from tollkeeper.accounts.price_sheet import USD_OF_ONE, sheet_of, usd_typed_like
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.catalog.price_book import COUNTED
-from tollkeeper.core.catalog.priced import CACHED, OUTPUT
+from tollkeeper.core.catalog.priced import CACHED, INPUT, OUTPUT
 from tollkeeper.core.money.amounts import QUOTA_TOKENS_PER_USD, plain_decimal
 from tollkeeper.core.money.parts import Part
 from tollkeeper.core.money.prices import MILLIONTHS, Price
-from tollkeeper.ports.catalog.prices import NewFigures, NewParts
+from tollkeeper.ports.catalog.prices import NewFigures, NewParts, NewTier, Ratio
 
 UNIT = "unit"
 # What has this for a price has none of its own from then on.
@@ -48,28 +51,38 @@ WORDS: Mapping[str, str] = {
 CAN_BE_NONE = frozenset({CACHED, *(part.value for part in Part)})
 
 
-def figures_in_usd(usd: Mapping[str, str], unit: Kind, before: Price | None) -> NewFigures:
-    """The multipliers that cost so many USD. `usd`: by `unit`, `cached`, `output` and the names of parts; `unit`: the
-    kind whose units the price is for. Raise PriceRefused."""
+class UsdPrices(msgspec.Struct, frozen=True):
+    """Prices as they are typed, by `unit`, `cached`, `output` and the names of parts; and those of tiers, by the length
+    of input above which they hold, with `unit`, `output` and `cached`. An empty tier ends."""
+
+    row: Mapping[str, str] = msgspec.field(default_factory=dict)
+    tiers: Mapping[int, Mapping[str, str]] = msgspec.field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.row or self.tiers)
+
+
+def figures_in_usd(prices: UsdPrices, unit: Kind, before: Price | None) -> NewFigures:
+    """How many input tokens each thing costs, where it costs so many USD. `unit`: the kind whose units the price is
+    for. Raise PriceRefused."""
+    usd = prices.row
     named = {name: _typed(text) for name, text in usd.items() if not (text == NONE and name in CAN_BE_NONE)}
     only_unit = unit in COUNTED
-    if only_unit and set(usd) - {UNIT}:
+    if only_unit and (prices.tiers or set(usd) - {UNIT}):
         raise PriceRefused(f"This model has one price, for {TYPED[unit][1]}. Nothing was entered.")
     if UNIT not in named and before is None:
         raise PriceRefused(f"Say what {TYPED[unit][1]} costs in USD. Nothing was entered.")
-    model = unit_multiplier(named[UNIT], unit) if UNIT in named else _decimal(before.model if before else 0)
+    model = unit_multiplier(named[UNIT], unit) if UNIT in named else _input_of(before)
     if only_unit:
         return NewFigures(model=model)
-    ratios: dict[str, Decimal | None] = {
-        name: _ratio(name, each, model) for name, each in named.items() if name != UNIT
-    }
+    ratios: dict[str, Ratio | None] = {name: _ratio(name, each, model) for name, each in named.items() if name != UNIT}
     ratios |= _kept(before, model, set(usd)) | {name: None for name in usd if name not in named}
     parts = {part.value: ratios.get(part.value, UNSET) for part in Part}
     return NewFigures(
         model=model,
         completion=ratios.get(OUTPUT),
         cached=Decimal(1) if usd.get(CACHED) == NONE else ratios.get(CACHED),
-        parts=replace(NewParts(), **parts),
+        parts=replace(NewParts(), **parts, tiers={length: _tier(tier) for length, tier in prices.tiers.items()}),
     )
 
 
@@ -79,7 +92,8 @@ def with_usd(figures: NewFigures, in_usd: NewFigures) -> NewFigures:
     beside = NewParts(per_call=own.per_call, tools=own.tools, tiers=own.tiers)
     if figures != NewFigures(parts=beside):
         raise PriceRefused("Name prices in USD or as multipliers, not both. Nothing was entered.")
-    parts = replace(in_usd.parts, per_call=own.per_call, tools=own.tools, tiers=own.tiers)
+    tiers = {**own.tiers, **in_usd.parts.tiers}
+    parts = replace(in_usd.parts, per_call=own.per_call, tools=own.tools, tiers=tiers)
     return replace(in_usd, parts=parts)
 
 
@@ -92,12 +106,21 @@ def unit_multiplier(usd: Decimal, unit: Kind) -> Decimal:
 
 def usd_of(price: Price, unit: Kind) -> dict[str, str]:
     """A price as it would be typed: what has a figure of its own, by the names of `figures_in_usd`."""
-    units = TYPED[unit][0]
-    one = Fraction(price.model * units, MILLIONTHS * QUOTA_TOKENS_PER_USD)
-    found = {UNIT: one}
-    if unit not in COUNTED:
-        found |= {name: one * ratio / MILLIONTHS for name, ratio in _ratios(price).items()}
-    return {name: _text(each) for name, each in found.items()}
+    row = dict(sheet_of(price).row)
+    one = row.pop(INPUT) * TYPED[unit][0] / QUOTA_TOKENS_PER_USD
+    others = {} if unit in COUNTED else {name: cost * USD_OF_ONE for name, cost in row.items()}
+    return {name: usd_typed_like(each) for name, each in {UNIT: one, **others}.items()}
+
+
+def usd_of_tiers(price: Price) -> dict[int, dict[str, str]]:
+    """What calls with more input cost, as it would be typed: input, cached input and output, by their lengths."""
+    tiers = () if price.parts is None else price.parts.tiers
+    rows = {tier.above_tokens: sheet_of(price.for_input(tier.above_tokens + 1)).row for tier in tiers}
+    names = {INPUT: UNIT, CACHED: CACHED, OUTPUT: OUTPUT}
+    return {
+        length: {names[name]: usd_typed_like(cost * USD_OF_ONE) for name, cost in row.items() if name in names}
+        for length, row in rows.items()
+    }
 
 
 def usd_price_typed(text: str) -> Decimal:
@@ -112,63 +135,54 @@ def _typed(text: str) -> Decimal:
     return found
 
 
-def _ratios(price: Price) -> dict[str, int]:
-    """What has a price of its own, by the price of input. Cached input that costs what input does has none."""
-    parts = {} if price.parts is None else {part.value: getattr(price.parts, part.value) for part in Part}
-    set_ones = {name: own for name, own in parts.items() if own is not None}
-    cached = {} if price.cached == MILLIONTHS else {CACHED: price.cached}
-    return {**cached, OUTPUT: price.completion, **set_ones}
+def _input_of(before: Price | None) -> Decimal:
+    cost = Fraction(0) if before is None else sheet_of(before).row[INPUT]
+    return Decimal(cost.numerator) / cost.denominator
 
 
-def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Decimal | None]:
+def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Ratio | None]:
     """What nobody named, by the new price of input: each costs as many USD as it did."""
-    if before is None or _decimal(before.model) == model:
+    if before is None or _input_of(before) == model:
         return {}
-    one = 2 * Fraction(before.model, MILLIONTHS)
-    return {
-        name: _ratio(name, one * ratio / MILLIONTHS, model)
-        for name, ratio in _ratios(before).items()
-        if name not in named
-    }
+    row = {name: cost for name, cost in sheet_of(before).row.items() if name != INPUT and name not in named}
+    return {name: _ratio(name, cost * USD_OF_ONE, model) for name, cost in row.items()}
 
 
-def _ratio(name: str, usd: Decimal | Fraction, model: Decimal) -> Decimal:
+def _ratio(name: str, usd: Decimal | Fraction, model: Decimal) -> Fraction:
     """How many input tokens one of these costs."""
     if model == 0:
         if usd:
             raise PriceRefused(
-                f"Input is free, and {WORDS[name]} cannot cost {_text(Fraction(usd))} USD then: the book counts in "
-                "input tokens. Nothing was entered. Give input a price, or price each call."
+                f"Input is free, and {WORDS[name]} cannot cost {usd_typed_like(Fraction(usd))} USD then: the book "
+                "counts in input tokens. Nothing was entered. Give input a price, or price each call."
             )
-        return Decimal(1)
-    input_usd = 2 * Fraction(model)
-    return _exactly(Fraction(usd) / input_usd, WORDS[name], usd, input_usd)
+        return Fraction(1)
+    return Fraction(usd) / (USD_OF_ONE * Fraction(model))
 
 
-def _exactly(multiplier: Fraction, what: str, usd: Decimal | Fraction, usd_of_one: Fraction) -> Decimal:
+def _tier(usd: Mapping[str, str]) -> NewTier | None:
+    """Raise PriceRefused."""
+    named = {name: _typed(text) for name, text in usd.items() if not (text == NONE and name == CACHED)}
+    if not usd:
+        return None
+    if UNIT not in named:
+        raise PriceRefused("Say what a million input tokens costs in a tier, in USD. Nothing was entered.")
+    model = unit_multiplier(named[UNIT], Kind.CHAT)
+    found = {name: _ratio(name, named[name], model) for name in (OUTPUT, CACHED) if name in named}
+    cached = Fraction(1) if usd.get(CACHED) == NONE else found.get(CACHED)
+    return NewTier(model=model, completion=found.get(OUTPUT), cached=cached)
+
+
+def _exactly(multiplier: Fraction, what: str, usd: Decimal, usd_of_one: Fraction) -> Decimal:
     """With at most six decimals, and not rounded."""
     scaled = multiplier * MILLIONTHS
     if scaled.denominator != 1:
         below = Fraction(scaled.numerator // scaled.denominator, MILLIONTHS)
-        near = (_text(each * usd_of_one) for each in (below, below + Fraction(1, MILLIONTHS)))
+        near = (usd_typed_like(each * usd_of_one) for each in (below, below + Fraction(1, MILLIONTHS)))
         raise PriceRefused(
-            f"{_text(Fraction(usd))} USD for {what} would have to be rounded: the book has six decimals of a "
+            f"{usd_typed_like(Fraction(usd))} USD for {what} would have to be rounded: the book has six decimals of a "
             f"multiplier. Nothing was entered. Exact are {' and '.join(near)} USD."
         )
     found = Decimal(int(scaled)) / MILLIONTHS
     checked_multiplier(found)
     return found
-
-
-def _decimal(millionths: int) -> Decimal:
-    return Decimal(millionths) / MILLIONTHS
-
-
-def _text(usd: Fraction) -> str:
-    """`2.50`, `0.0375`: at least two decimals; all of them, where they end."""
-    digits = 12
-    scaled = usd * 10**digits
-    text = f"{Decimal(round(scaled)).scaleb(-digits):f}"
-    whole, _, decimals = text.partition(".")
-    told = f"{whole}.{decimals[:2]}{decimals[2:].rstrip('0')}"
-    return told if scaled.denominator == 1 else f"about {told}"

@@ -7,20 +7,30 @@ Rules of this file
    Parts are put together here, the three multipliers where they are booked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import msgspec
 
-from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_tiers, merged
-from tollkeeper.accounts.price_usd import figures_in_usd, with_usd
+from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_size, checked_tiers, merged
+from tollkeeper.accounts.price_sheet import has_multipliers, rewritten
+from tollkeeper.accounts.price_usd import UsdPrices, figures_in_usd, with_usd
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.catalog.models import Kind, unit_of
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import MILLIONTHS, Price, in_force
-from tollkeeper.ports import NotOnFile
-from tollkeeper.ports.catalog.prices import Entered, NewFigures, NewParts, Preview, PriceChange, PriceDesk, Withdrawn
+from tollkeeper.ports import NewPrice, NotOnFile
+from tollkeeper.ports.catalog.prices import (
+    Entered,
+    NewFigures,
+    NewParts,
+    Preview,
+    PriceChange,
+    PriceDesk,
+    Ratio,
+    Withdrawn,
+)
 
 PREVIEWED = timedelta(days=7)
 ACCOUNTS_PREVIEWED_MOST = 20
@@ -41,8 +51,8 @@ class PriceWish(msgspec.Struct, frozen=True, kw_only=True):
     model_id: str
     variant: str = ""
     figures: NewFigures = NewFigures()
-    # Instead of multipliers: prices in USD, by the names of `price_usd`.
-    usd: Mapping[str, str] = msgspec.field(default_factory=dict)
+    # Instead of multipliers.
+    usd: UsdPrices = UsdPrices()
     effective_from: datetime | None = None
     forced_because: str | None = None
 
@@ -78,11 +88,11 @@ async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk
     change = PriceChange(
         model_id=wish.model_id,
         variant=wish.variant,
-        figures=figures,
+        figures=_columns(before.price, figures, new),
         effective_from=wish.effective_from,
         notice=notice,
         forced_because=None if wish.forced_because is None else checked_reason(wish.forced_because),
-        parts=None if figures.parts == NewParts() else new.parts,
+        parts=None if new.parts == (before.price or _NO_PRICE).parts else new.parts or PriceParts(),
     )
     entry = await desk.enter(change, actor=actor)
     if entry.price is not None:
@@ -160,7 +170,8 @@ def checked_figures(figures: NewFigures) -> NewFigures:
     if not named and figures.parts == NewParts():
         raise PriceRefused("Say which multiplier or part becomes another one. Nothing was entered.")
     for figure in named:
-        checked_multiplier(figure)
+        if isinstance(figure, Decimal):
+            checked_multiplier(figure)
     return figures
 
 
@@ -185,16 +196,36 @@ def _check_way(wish: PriceWish, prices: Sequence[Price]) -> None:
         )
     if not wish.variant and all(price.variant for price in prices):
         raise PriceRefused(f"'{wish.model_id}' is priced by size: name the size as its variant. Nothing was entered.")
+    if wish.variant and all(price.variant != wish.variant for price in prices):
+        size = checked_size(wish.variant)
+        if size != wish.variant:
+            raise PriceRefused(f"'{wish.variant}' is written as '{size}' in the book. Nothing was entered.")
 
 
-def first_parts(figures: NewFigures) -> PriceParts | None:
-    """The parts of a new model's price, where it has any. Raise PriceRefused."""
-    parts = _changed(_NO_PRICE, figures).parts
-    return None if parts == PriceParts() else parts
+def first_price(figures: NewFigures) -> NewPrice:
+    """The price of a new model. Raise PriceRefused."""
+    new = _changed(_NO_PRICE, figures)
+    model, completion, cached = (Decimal(each) / MILLIONTHS for each in (new.model, new.completion, new.cached))
+    parts = None if new.parts == PriceParts() else new.parts
+    return NewPrice(model=model, completion=completion, cached=cached, parts=parts)
+
+
+def _columns(before: Price | None, figures: NewFigures, new: Price) -> NewFigures:
+    """The three multipliers to book: those that were named; or all, where prices are written otherwise than before."""
+    model, completion, cached = (Decimal(each) / MILLIONTHS for each in (new.model, new.completion, new.cached))
+    if not has_multipliers(before or _NO_PRICE, figures):
+        return NewFigures(model=model, completion=completion, cached=cached)
+    return NewFigures(
+        model=None if figures.model is None else model,
+        completion=None if figures.completion is None else completion,
+        cached=None if figures.cached is None else cached,
+    )
 
 
 def _changed(price: Price, figures: NewFigures) -> Price:
     """Raise PriceRefused."""
+    if not has_multipliers(price, figures):
+        return checked_tiers(rewritten(price, figures))
     new = msgspec.structs.replace(
         price,
         model=_or_as_it_is(figures.model, price.model),
@@ -205,5 +236,5 @@ def _changed(price: Price, figures: NewFigures) -> Price:
     return checked_tiers(new)
 
 
-def _or_as_it_is(figure: Decimal | None, before: int) -> int:
+def _or_as_it_is(figure: Ratio | None, before: int) -> int:
     return before if figure is None else checked_multiplier(figure)

@@ -32,6 +32,7 @@ from tollkeeper.settings import PREFIX, Secret, Settings, description, sources
 from tollkeeper.storage.catalog.groups import SqlGroupDesk
 from tollkeeper.storage.catalog.model_desk import SqlCatalogDesk
 from tollkeeper.storage.catalog.price_desk import SqlPriceDesk
+from tollkeeper.storage.catalog.price_preview import ReadingBounds
 from tollkeeper.storage.customers.accounts import SqlAccountDesk
 from tollkeeper.storage.customers.announcements import SqlAnnouncementDesk
 from tollkeeper.storage.customers.brand import SqlBrandDesk
@@ -63,7 +64,7 @@ from tollkeeper.storage.usage.refused import SqlRefusedCalls
 from tollkeeper.storage.webhooks.desk import SqlWebhookDesk
 
 # Whoever waits at a terminal keeps no page waiting.
-COMMAND_PREVIEW_SECONDS = 600.0
+COMMAND_PREVIEWS = ReadingBounds(seconds=600.0, calls=None)
 
 
 @asynccontextmanager
@@ -73,7 +74,7 @@ async def office(settings: Settings) -> AsyncIterator[Office]:
     async with opened(settings, DatabaseRole.CONSOLE) as database:
         try:
             desks = office_of(settings, database, notifier, actor=f"cli:{getpass.getuser()}")
-            patient = SqlPriceDesk(database, notifier, preview_seconds=COMMAND_PREVIEW_SECONDS)
+            patient = SqlPriceDesk(database, notifier, previews=COMMAND_PREVIEWS)
             yield msgspec.structs.replace(desks, prices=patient)
         finally:
             await notifier.close()

@@ -14,7 +14,7 @@ from tollkeeper.accounts.price_parts import PriceRefused, amount_typed, multipli
 from tollkeeper.cli.speak import Mistake
 from tollkeeper.core.money.amounts import NotAnAmount, Quota
 from tollkeeper.core.money.parts import Part
-from tollkeeper.office.price_wishes import UsdPricesWish
+from tollkeeper.office.price_wishes import USD_NAMES, UsdPricesWish
 from tollkeeper.ports.catalog.prices import NewParts, NewTier
 
 # What unsets a part.
@@ -96,11 +96,11 @@ def parts_in(given: dict[str, Any]) -> NewParts:
 def usd_in(texts: Iterable[str] | None) -> UsdPricesWish:
     """Prices in USD. Raise Mistake."""
     found = dict(_pairs(texts, "unit=2.50"))
-    unknown = next((name for name in found if name not in UsdPricesWish.__struct_fields__), None)
+    unknown = next((name for name in found if name not in USD_NAMES), None)
     if unknown is not None:
-        names = ", ".join(UsdPricesWish.__struct_fields__)
+        names = ", ".join(USD_NAMES)
         raise Mistake(f"'{unknown}' has no price in USD: name one of {names}. Nothing was done.")
-    return UsdPricesWish(**found)
+    return msgspec.convert(found, UsdPricesWish)
 
 
 def _or_none(text: str | None, read: Callable[[str], Any]) -> Any:

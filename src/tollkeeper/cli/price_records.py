@@ -19,6 +19,7 @@ def preview_record(found: PricePreview) -> dict[str, Any]:
         "old": found.old,
         "new": found.new,
         "total": _effect(found.total),
+        "calls_in_all": found.calls_in_all,
         "accounts_in_all": found.accounts_in_all,
         "dearer_for": found.dearer_for,
         "cheaper_for": found.cheaper_for,

@@ -116,6 +116,8 @@ async def preview(
     head = ("account", "calls", "charged USD", "old USD", "new USD", "change")
     show_table(head, map(_effect_line, (*found.accounts, found.total)))
     say(f"dearer for {found.dearer_for} accounts, cheaper for {found.cheaper_for}")
+    if found.calls_in_all > found.total.calls:
+        say(f"a sample: {found.total.calls:,} of {found.calls_in_all:,} calls were read, and all figures are of these")
     if found.accounts_in_all > len(found.accounts):
         say(f"{found.accounts_in_all} accounts used it; shown are those for whom it makes the most difference.")
 

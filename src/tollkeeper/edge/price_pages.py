@@ -14,7 +14,7 @@ import msgspec
 
 from tollkeeper.core.catalog.price_book import Announced, PriceBook, PricedModel, tags
 from tollkeeper.core.money.amounts import quota_text
-from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
+from tollkeeper.core.money.parts import WEIGHTS, PriceParts, PriceTier
 from tollkeeper.core.money.price_words import multiplier, parts_in_words
 from tollkeeper.core.money.prices import Price
 from tollkeeper.edge.documents import Document, document
@@ -175,9 +175,9 @@ def _figures(model: PricedModel, row: Announced, group: int) -> dict[str, object
 
 
 def _parts(parts: PriceParts) -> dict[str, object]:
-    """The parts that are set: multipliers of the input's price, and quota tokens, before the group's multiplier."""
+    """The parts that are set: multipliers of the model's, and quota tokens, before the group's multiplier."""
     found: dict[str, object] = {
-        f"{part}_multiplier": multiplier(own) for part in Part if (own := getattr(parts, part)) is not None
+        f"{name}_multiplier": multiplier(own) for name in WEIGHTS if (own := getattr(parts, name)) is not None
     }
     if parts.per_call:
         found["quota_tokens_per_call"] = quota_text(parts.per_call)
@@ -189,7 +189,7 @@ def _parts(parts: PriceParts) -> dict[str, object]:
 
 
 def _tier(tier: PriceTier) -> dict[str, object]:
-    named = {"model": tier.model, "completion": tier.completion, "cached": tier.cached}
+    named = {"model": tier.model, "completion": tier.completion, "cached": tier.cached, **tier.weights}
     figures = {f"{name}_multiplier": multiplier(own) for name, own in named.items() if own is not None}
     return {"above_input_tokens": tier.above_tokens, **figures}
 

@@ -236,7 +236,7 @@ def _quota_tokens(size: SizePrice) -> Decimal:
 
 def _first_figures(wish: NewModelWish) -> NewFigures:
     """Raise PriceRefused."""
-    figures, usd = figures_wished(wish.price), wish.price.usd.named()
+    figures, usd = figures_wished(wish.price), wish.price.usd.typed()
     if not usd:
         return figures
     found = figures_in_usd(usd, Kind.CHAT if wish.by_token else wish.kind, None)

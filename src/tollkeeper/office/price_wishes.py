@@ -8,12 +8,16 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tollkeeper.accounts.price_parts import PriceRefused, amount_typed, multiplier_typed
+from tollkeeper.accounts.price_usd import UNIT, WORDS, UsdPrices
 from tollkeeper.core.money.amounts import usd_exact
 from tollkeeper.core.money.parts import Part
 from tollkeeper.office.wishes import Usd
 from tollkeeper.ports.catalog.prices import NewFigures, NewParts, NewTier
 
 TEXT_MOST = 2**31 - 1
+# What of a row has a price in USD.
+USD_NAMES = (UNIT, *WORDS)
+TWICE = "A tier stands there twice. Nothing was done."
 
 Multiplier = Annotated[
     str, msgspec.Meta(max_length=40, description="A number of 0 or more with at most six decimals, as `1.25`.")
@@ -45,10 +49,24 @@ class PartsWish(msgspec.Struct, frozen=True, kw_only=True):
     tiers: Annotated[list[TierWish], msgspec.Meta(max_length=20)] = msgspec.field(default_factory=list)
 
 
+class UsdTierWish(msgspec.Struct, frozen=True, kw_only=True):
+    """What calls with more input than that cost in USD, for a million tokens; without `unit`, the price of input, the
+    tier ends. What is not named is as large a share of input as below it."""
+
+    above_tokens: Annotated[int, msgspec.Meta(ge=0, le=TEXT_MOST)]
+    unit: Usd | None
+    output: Usd | None = None
+    cached: Usd | None = None
+
+    def named(self) -> dict[str, str]:
+        texts = {"unit": self.unit, "output": self.output, "cached": self.cached}
+        return {} if self.unit is None else {name: text for name, text in texts.items() if text is not None}
+
+
 class UsdPricesWish(msgspec.Struct, frozen=True, kw_only=True):
     """Prices in USD. `unit` is for what the model is counted in: a million input tokens or characters, an image, a
-    minute; the others are for a million tokens. They are turned into multipliers exactly, or refused. What is not named
-    keeps its price in USD; `none`, of cached input and parts, leaves them without a price of their own."""
+    minute; the others are for a million tokens. They are charged exactly, or refused. What is not named keeps its price
+    in USD; `none`, of cached input and parts, leaves them without a price of their own."""
 
     unit: Usd | None = None
     cached: Usd | None = None
@@ -59,9 +77,14 @@ class UsdPricesWish(msgspec.Struct, frozen=True, kw_only=True):
     audio_input: Usd | None = None
     image_output: Usd | None = None
     audio_output: Usd | None = None
+    tiers: Annotated[list[UsdTierWish], msgspec.Meta(max_length=20)] = msgspec.field(default_factory=list)
 
-    def named(self) -> dict[str, str]:
-        return {name: text for name, text in msgspec.structs.asdict(self).items() if text is not None}
+    def typed(self) -> UsdPrices:
+        """Raise PriceRefused."""
+        named = {name: text for name in USD_NAMES if (text := getattr(self, name)) is not None}
+        if len({tier.above_tokens for tier in self.tiers}) < len(self.tiers):
+            raise PriceRefused(TWICE)
+        return UsdPrices(named, {tier.above_tokens: tier.named() for tier in self.tiers})
 
 
 class FiguresWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +130,7 @@ def wish_for(figures: NewFigures) -> FiguresWish:
 def _parts(wish: PartsWish) -> NewParts:
     own = {part.value: getattr(wish, part.value) for part in Part}
     if len({tier.above_tokens for tier in wish.tiers}) < len(wish.tiers):
-        raise PriceRefused("A tier stands there twice. Nothing was done.")
+        raise PriceRefused(TWICE)
     return msgspec.structs.replace(
         NewParts(),
         **{name: each if each is UNSET else _or_none(each, multiplier_typed) for name, each in own.items()},

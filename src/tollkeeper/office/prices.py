@@ -81,11 +81,13 @@ class EnteredView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PricePreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What the calls of the last days would have cost. `dearer_for`: how many accounts would have paid more."""
+    """What the calls of the last days would have cost. `dearer_for`: how many accounts would have paid more. Where
+    `calls_in_all` is more than the calls of `total`, these are a sample, and all figures are of it alone."""
 
     old: PriceFigures
     new: PriceFigures
     total: EffectView
+    calls_in_all: int
     # Those for whom it makes the most difference, and how many there are in all.
     accounts: Sequence[EffectView]
     accounts_in_all: int
@@ -135,6 +137,7 @@ async def preview_price(office: Office, wish: PricePreviewWish, by: Actor) -> Pr
         old=figures_view(kind, found.old),
         new=figures_view(kind, found.new),
         total=effect_view(found.total),
+        calls_in_all=found.calls_in_all,
         accounts=[effect_view(each) for each in found.accounts],
         accounts_in_all=found.accounts_in_all,
         dearer_for=found.dearer_for,
@@ -171,9 +174,8 @@ async def _page(office: Office, wish: PricesWish | PriceHistoryWish, query: Pric
 def _change(wish: PriceChangeWish) -> PriceWish:
     at = None if wish.effective_from is None else in_reach(wish.effective_from)
     figures = figures_wished(wish)
-    return PriceWish(
-        model_id=wish.model, variant=wish.variant, figures=figures, usd=wish.usd.named(), effective_from=at
-    )
+    usd = wish.usd.typed()
+    return PriceWish(model_id=wish.model, variant=wish.variant, figures=figures, usd=usd, effective_from=at)
 
 
 async def _kind(office: Office, model_id: str, *, even_hidden: bool = False) -> Kind:

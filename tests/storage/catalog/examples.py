@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from tollkeeper.core.money.parts import OF_INPUT, OF_OUTPUT, PriceParts, PriceTier, UsageParts
+from tollkeeper.core.money.parts import OF_INPUT, OF_OUTPUT, WEIGHTS, PriceParts, PriceTier, UsageParts
 from tollkeeper.core.money.prices import Price, Rate, Usage
 
 PRICE_PARTS = PriceParts(
@@ -32,9 +32,13 @@ MULTIPLIERS = st.sampled_from([0, 1, 1_000_000, 1_250_000, 333_333]) | st.intege
 TOOLS = st.sampled_from(["web_search", "code", 'a tool\'s "name"'])
 
 
+def _weights(draw: st.DrawFn) -> dict[str, int | None]:
+    return {name: draw(st.none() | MULTIPLIERS) for name in WEIGHTS}
+
+
 @st.composite
 def price_parts(draw: st.DrawFn) -> PriceParts:
-    own = {part.value: draw(st.none() | MULTIPLIERS) for part in (*OF_INPUT, *OF_OUTPUT)}
+    own = _weights(draw)
     lengths = sorted(draw(st.sets(TOKENS, max_size=3)))
     tiers = tuple(
         PriceTier(
@@ -42,6 +46,7 @@ def price_parts(draw: st.DrawFn) -> PriceParts:
             model=draw(MULTIPLIERS),
             completion=draw(st.none() | MULTIPLIERS),
             cached=draw(st.none() | MULTIPLIERS),
+            **_weights(draw),
         )
         for above in lengths
     )

@@ -13,13 +13,13 @@ from tests.storage.catalog.examples import IN_PARTS, PRICE_PARTS
 from tests.storage.usage.rows import Counted, a_call
 from tollkeeper.app import opened
 from tollkeeper.core.money.parts import PriceParts, UsageParts
-from tollkeeper.core.money.prices import Price, Rate, Usage
+from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.ports import NewPrice
-from tollkeeper.ports.catalog.prices import Effect, Entered, NewFigures, PreviewTooLong, PriceChange, PriceDesk
+from tollkeeper.ports.catalog.prices import Effect, Entered, NewFigures, Preview, PreviewTooLong, PriceChange, PriceDesk
 from tollkeeper.settings import Settings
 from tollkeeper.storage.catalog.models import SqlCatalog
 from tollkeeper.storage.catalog.price_list import SqlPriceList
-from tollkeeper.storage.catalog.price_preview import preview_of
+from tollkeeper.storage.catalog.price_preview import ReadingBounds, preview_of
 from tollkeeper.storage.postgres.changes import Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
@@ -124,8 +124,37 @@ async def test_a_preview_that_takes_too_long_is_given_up_in_words(
     [price] = [row.price for row in await desk.rows(await customers.a_model(price=WITH_PARTS))]
     async with opened(settings, DatabaseRole.CONSOLE) as database, owner.transaction():
         await owner.execute("lock table price_day in access exclusive mode")
+        bounds = ReadingBounds(seconds=0.05)
         with pytest.raises(PreviewTooLong, match=words):
-            await preview_of(database, price, price, timedelta(days=days), accounts_most=5, seconds_most=0.05)
+            await preview_of(database, price, price, timedelta(days=days), accounts_most=5, bounds=bounds)
+
+
+async def test_of_many_calls_some_are_read_and_the_preview_says_of_how_many(
+    settings: Settings, customers: Customers, desk: PriceDesk, owner: asyncpg.Connection
+) -> None:
+    customer, model = await customers.a_customer(), await customers.a_model(price=WITH_PARTS)
+    [price] = [row.price for row in await desk.rows(model)]
+    days_ago = (0.2, 0.2, 0.2, 1.5, 2.5, 4.5, 6.5)
+    for days in days_ago:
+        await a_call(owner, customer, price.id, usage=Counted(Usage(300_000, 7)), days_ago=days)
+    each = Rate(price, MILLIONTHS).charge(Usage(300_000, 7))
+    async with opened(settings, DatabaseRole.CONSOLE) as database:
+
+        async def looked_at(calls: int | None) -> Preview:
+            bounds = ReadingBounds(calls=calls)
+            return await preview_of(database, price, price, WEEK, accounts_most=5, bounds=bounds)
+
+        some, whole = await looked_at(2), await looked_at(7)
+        assert await looked_at(None) == whole
+    assert (some.calls_in_all, some.total.calls, some.total.new) == (7, 2, 2 * each)
+    assert (whole.calls_in_all, whole.total.calls, whole.total.new) == (7, 7, 7 * each)
+    # Calls that are added up by day count as calls that there are.
+    while await owner.fetchval("select add_up_usage(2)"):
+        pass
+    while await owner.fetchval("select add_up_prices(2)"):
+        pass
+    async with opened(settings, DatabaseRole.CONSOLE) as database:
+        assert await preview_of(database, price, price, WEEK, accounts_most=5, bounds=ReadingBounds(calls=2)) == some
 
 
 async def test_a_call_that_nothing_was_charged_for_costs_nothing_at_any_price(

@@ -31,7 +31,7 @@ from tollkeeper.office.models import (
     show_model,
     unhide_model,
 )
-from tollkeeper.office.price_wishes import UsdPricesWish
+from tollkeeper.office.price_wishes import USD_NAMES
 from tollkeeper.ports import NotOnFile
 
 LIST, NEW, ONE = "/staff/models", "/staff/models/new", "/staff/models/one"
@@ -57,7 +57,7 @@ async def new(visit: Visit) -> Response:
 
 
 async def add(visit: Visit) -> Response:
-    usd = {name: text for name in UsdPricesWish.__struct_fields__ if (text := visit.form.text(f"usd_{name}"))}
+    usd = {name: text for name in USD_NAMES if (text := visit.form.text(f"usd_{name}"))}
     per_call = visit.form.text("per_call_usd")
     price: dict[str, Any] = {"usd": usd} | ({"parts": {"per_call_usd": per_call}} if per_call else {})
     try:

@@ -3,6 +3,7 @@
 Rules of this file
 1. Prices are typed and shown in USD. What would have to be rounded is refused, with the nearest prices that are exact.
 2. A preview changes nothing, and its form can be sent on as it is.
+3. Tiers and tools are rows of the form, with empty ones behind them; one whose length or name is emptied ends.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,6 +18,7 @@ from tollkeeper.accounts.price_usd import NONE
 from tollkeeper.console.pages import staff_get, staff_post
 from tollkeeper.console.staff.acting import acted
 from tollkeeper.console.staff.list_links import has_scope, next_page
+from tollkeeper.console.staff.price_rows import changed_tiers, changed_tools, tier_rows, tool_rows
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.models import ModelWish, show_model
@@ -124,6 +126,8 @@ async def _change_page(visit: Visit, form: PriceForm, **more: Any) -> Response:
         "price_change.html",
         asked=form,
         days_most=DAYS_MOST,
+        tiers=tier_rows(visit.form, form, is_sent=visit.request.method == "POST"),
+        tools=tool_rows(visit.form, form, is_sent=visit.request.method == "POST"),
         is_sent=visit.request.method == "POST",
         **{"preview": None, "lines": [], **more},
     )
@@ -132,8 +136,11 @@ async def _change_page(visit: Visit, form: PriceForm, **more: Any) -> Response:
 def _wished(visit: Visit, form: PriceForm) -> dict[str, Any]:
     """What is another price than now, so that the rest stays to the last digit."""
     sent = {field.name: visit.form.text(f"usd_{field.name}") for field in form.fields}
-    usd = {field.name: sent[field.name] or NONE for field in form.fields if sent[field.name] != field.usd}
-    parts = {}
+    usd: dict[str, Any] = {name: sent[name] or NONE for name, now in _now(form) if sent[name] != now}
+    tiers, tools = changed_tiers(visit.form, form), changed_tools(visit.form, form)
+    if tiers:
+        usd["tiers"] = tiers
+    parts: dict[str, Any] = {"tools_usd": tools} if tools else {}
     per_call = visit.form.text("per_call_usd")
     if per_call != form.per_call_usd:
         parts["per_call_usd"] = per_call or None
@@ -142,6 +149,10 @@ def _wished(visit: Visit, form: PriceForm) -> dict[str, Any]:
     if at:
         found["effective_from"] = in_utc(at)
     return found
+
+
+def _now(form: PriceForm) -> list[tuple[str, str]]:
+    return [(field.name, field.usd) for field in form.fields]
 
 
 def in_utc(text: str) -> str:

@@ -22,7 +22,7 @@ from tollkeeper.core.catalog.models import Kind, unit_of
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.money.parts import Part
 from tollkeeper.core.money.price_words import multiplier
-from tollkeeper.core.money.prices import Term
+from tollkeeper.core.money.prices import MILLIONTHS, Term
 from tollkeeper.core.usage.disputes import DISPUTED_WITHIN, DISPUTES_A_DAY, NOTE_CHARACTERS_MOST, DisputeKind
 from tollkeeper.core.usage.receipt import Receipt, of_amounts, of_tokens
 from tollkeeper.look.figures import quota_tokens
@@ -61,6 +61,8 @@ REFUSED: Mapping[DisputeVerdict, str] = {
     DisputeVerdict.TOO_OLD: marked("We look at charges for %(days)s days. This one is older: write to support."),
     DisputeVerdict.DAY_FULL: marked("You told us of %(most)s charges in 24 hours already. Come again tomorrow."),
 }
+# Of prices that do not divide, input has a multiplier too.
+WEIGHED_INPUT = marked("%(count)s input × %(factor)s")
 USES = marked("%(count)s × %(tool)s, %(amount)s quota tokens each")
 
 
@@ -165,8 +167,9 @@ def formula_of(visit: Visit, call: Receipt) -> Formula:
 
 
 def _term(visit: Visit, term: Term) -> str:
+    weighed = term.name == "input" and term.weight != MILLIONTHS
     return visit.gettext(
-        TERMS.get(term.name, USES),
+        WEIGHED_INPUT if weighed else TERMS.get(term.name, USES),
         count=number(term.units, visit.language),
         factor=multiplier(term.weight),
         amount=quota_tokens(term.amount),

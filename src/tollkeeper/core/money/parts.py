@@ -4,7 +4,8 @@ Rules of this file
 1. Every part that is not set in the price book costs what it would be without it: written, image and audio input what
    plain input costs, image and audio output what plain output costs, the call itself and a tool's use nothing.
 2. A share of the input is cached, written, image, audio or plain, and never two of these; likewise of the output.
-3. Multipliers are integers of millionths of the input's price; amounts for a call and a tool's use are micro-quota.
+3. Multipliers are integers of millionths of the model's multiplier, which is the price of plain input unless `input`
+   says otherwise; amounts for a call and a tool's use are micro-quota.
 4. A tier holds for the whole of a call whose input, cached and written included, is longer than it says.
 """
 
@@ -30,6 +31,8 @@ class Part(StrEnum):
 
 OF_INPUT = (Part.WRITTEN_5M, Part.WRITTEN_1H, Part.IMAGE_INPUT, Part.AUDIO_INPUT)
 OF_OUTPUT = (Part.IMAGE_OUTPUT, Part.AUDIO_OUTPUT)
+# What parts of a price, and tiers, may set a weight of.
+WEIGHTS = ("input", *(part.value for part in Part))
 
 
 class UsageParts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,11 +77,26 @@ class PriceTier(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: int
     completion: int | None = None
     cached: int | None = None
+    input: int | None = None
+    written_5m: int | None = None
+    written_1h: int | None = None
+    image_input: int | None = None
+    audio_input: int | None = None
+    image_output: int | None = None
+    audio_output: int | None = None
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """What it sets of the weights that stand among a row's parts."""
+        named = {name: getattr(self, name) for name in WEIGHTS}
+        return {name: own for name, own in named.items() if own is not None}
 
 
 class PriceParts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a row of the price book says beyond input, output and cached input."""
 
+    # Plain input, where its price does not divide those of the others: all of them are told by one multiplier then.
+    input: int | None = None
     written_5m: int | None = None
     written_1h: int | None = None
     image_input: int | None = None

@@ -19,6 +19,7 @@ PART_WORDS: Mapping[str, str] = {
     Part.IMAGE_OUTPUT: "image output",
     Part.AUDIO_OUTPUT: "audio output",
 }
+WEIGHT_WORDS: Mapping[str, str] = {"input": "input", **PART_WORDS}
 
 
 def multiplier(millionths: int) -> str:
@@ -35,7 +36,9 @@ def part_figures(parts: PriceParts | None) -> dict[str, str]:
     """Each part that is set, by its name: `{"written for 5 minutes": "1.25"}`."""
     if parts is None:
         return {}
-    found = {words: multiplier(own) for part, words in PART_WORDS.items() if (own := getattr(parts, part)) is not None}
+    found = {
+        words: multiplier(own) for name, words in WEIGHT_WORDS.items() if (own := getattr(parts, name)) is not None
+    }
     if parts.per_call:
         found["each call"] = f"{quota_text(parts.per_call)} quota tokens"
     found |= {f"each use of {tool}": f"{quota_text(amount)} quota tokens" for tool, amount in parts.tools.items()}
@@ -45,6 +48,7 @@ def part_figures(parts: PriceParts | None) -> dict[str, str]:
 def tier_figures(tier: PriceTier) -> str:
     """`model 2.5, completion 6`: what is not named is as in the row."""
     named = {"model": tier.model, "completion": tier.completion, "cached": tier.cached}
+    named |= {WEIGHT_WORDS[name]: own for name, own in tier.weights.items()}
     return ", ".join(f"{name} {multiplier(figure)}" for name, figure in named.items() if figure is not None)
 
 

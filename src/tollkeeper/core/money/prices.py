@@ -3,9 +3,9 @@
 Rules of this file
 1. A multiplier is an integer of millionths: six decimals, exactly.
 2. The formula is the specification's: group × model × (input + output × completion), where cached input counts by its
-   own multiplier, and so does every other part of input and output that has one (`parts`). What a call and the uses of
-   tools cost is added to that, times the group. It is computed in integers and rounded once, at the end: half up for a
-   charge, up for a hold.
+   own multiplier, plain input too where a price says so, and so does every other part of input and output that has
+   one (`parts`). What a call and the uses of tools cost is added to that, times the group. It is computed in integers
+   and rounded once, at the end: half up for a charge, up for a hold.
 3. A call keeps the price it was admitted under.
 """
 
@@ -57,23 +57,31 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
     def for_input(self, input_units: int) -> "Price":
         """The price of a call with so much input: that of its tier."""
-        tier = None if self.parts is None else self.parts.tier(input_units)
-        if tier is None:
+        parts = self.parts
+        tier = None if parts is None else parts.tier(input_units)
+        if parts is None or tier is None:
             return self
         completion = self.completion if tier.completion is None else tier.completion
         cached = self.cached if tier.cached is None else tier.cached
-        return msgspec.structs.replace(self, model=tier.model, completion=completion, cached=cached)
+        parts = msgspec.structs.replace(parts, **tier.weights) if tier.weights else parts
+        return msgspec.structs.replace(self, model=tier.model, completion=completion, cached=cached, parts=parts)
+
+    @property
+    def input(self) -> int:
+        """The weight of a plain input unit: a million, unless prices that do not divide made it another."""
+        own = None if self.parts is None else self.parts.input
+        return MILLIONTHS if own is None else own
 
     def weight(self, part: str) -> int:
-        """What a unit of a part costs, by the price of an input unit."""
+        """What a unit of a part costs, by the model's multiplier."""
         own: int | None = None if self.parts is None else getattr(self.parts, part)
         if own is not None:
             return own
-        return self.completion if part in OF_OUTPUT else MILLIONTHS
+        return self.completion if part in OF_OUTPUT else self.input
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A line of a receipt: so many units, at a weight of the input's price; or so many times an amount."""
+    """A line of a receipt: so many units, at a weight of the model's multiplier; or so many times an amount."""
 
     name: str
     units: int
@@ -109,7 +117,7 @@ class Rate(msgspec.Struct, frozen=True):
     def terms(self, usage: Usage) -> Iterator[Term]:
         """What is multiplied and added: input and output always, everything else where there was any of it."""
         price, parts = self.price.for_input(usage.input_units), usage.parts or UsageParts()
-        yield Term("input", usage.input_units - usage.cached_units - parts.input_units, MILLIONTHS)
+        yield Term("input", usage.input_units - usage.cached_units - parts.input_units, price.input)
         if usage.cached_units:
             yield Term("cached", usage.cached_units, price.cached)
         yield from _terms_of(parts, OF_INPUT, price)

@@ -14,7 +14,7 @@ import msgspec
 
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.parts import OF_INPUT, OF_OUTPUT, Part, UsageParts
-from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Usage
+from tollkeeper.core.money.prices import Price, Rate, Usage
 
 # A provider may count otherwise than we do: an answer within its cap is not broken off for a few tokens' difference.
 CAP_SLACK_TOKENS = 64
@@ -123,7 +123,7 @@ def _dearest(input_units: int, output_units: int, ask: Ask, rate: Rate) -> Usage
     price, may_come, parts = rate.price.for_input(input_units), ask.parts, None
     if ask.has_media:
         may_come |= OF_MEDIA
-    dearest_input, weight = _dearest_of(OF_INPUT, may_come, price, MILLIONTHS)
+    dearest_input, weight = _dearest_of(OF_INPUT, may_come, price, price.input)
     cached_units = input_units if price.cached > weight else 0
     dearest_output, _ = _dearest_of(OF_OUTPUT, may_come, price, price.completion)
     if dearest_input or dearest_output or ask.tools or ask.may_use:

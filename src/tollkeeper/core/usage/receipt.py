@@ -9,8 +9,9 @@ import msgspec
 from tollkeeper.core.catalog.models import Kind, unit_of
 from tollkeeper.core.money.amounts import Quota, quota_text, usd_exact
 from tollkeeper.core.money.charge import CHARGED, Charged, Ending, UsageSource
+from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.price_words import PART_WORDS, above, multiplier
-from tollkeeper.core.money.prices import Price, Rate, Term, Usage
+from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Term, Usage
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +34,9 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         """The rate of the charge. A call that was charged nothing is not charged the amount per call either."""
         if self.usage_source is not UsageSource.NONE or self.rate.price.parts is None:
             return self.rate
-        return Rate(msgspec.structs.replace(self.rate.price, parts=None), self.rate.group)
+        own = self.rate.price.parts.input
+        parts = None if own is None else PriceParts(input=own)
+        return Rate(msgspec.structs.replace(self.rate.price, parts=parts), self.rate.group)
 
     @property
     def formula(self) -> str:
@@ -122,7 +125,7 @@ TERMS: Mapping[str, str] = {"input": "input", "cached": "cached", "output": "out
 
 
 def of_tokens(terms: Iterable[Term]) -> list[Term]:
-    """Lines that count by the input's price."""
+    """Lines that count by the model's multiplier."""
     return [term for term in terms if term.name in TERMS and term.name != "call"]
 
 
@@ -133,4 +136,4 @@ def of_amounts(terms: Iterable[Term]) -> list[Term]:
 
 def _term(term: Term) -> str:
     told = f"{term.units} {TERMS[term.name]}"
-    return told if term.name == "input" else f"{told} × {multiplier(term.weight)}"
+    return told if term.name == "input" and term.weight == MILLIONTHS else f"{told} × {multiplier(term.weight)}"

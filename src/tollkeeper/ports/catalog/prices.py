@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Protocol
 
 import msgspec
@@ -14,6 +15,9 @@ from tollkeeper.core.catalog.price_book import PriceBook
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import Price
+
+# How many input tokens something costs: with at most six decimals where it is typed, and any where it is from USD.
+Ratio = Decimal | Fraction
 
 
 class PreviewTooLong(ValueError):
@@ -42,19 +46,19 @@ class NewTier(msgspec.Struct, frozen=True, kw_only=True):
     """Multipliers of long calls; what is not named is as for short ones."""
 
     model: Decimal
-    completion: Decimal | None = None
-    cached: Decimal | None = None
+    completion: Ratio | None = None
+    cached: Ratio | None = None
 
 
 class NewParts(msgspec.Struct, frozen=True, kw_only=True):
     """Parts of a price: what is not named stays as it is, and None unsets what was set."""
 
-    written_5m: Decimal | UnsetType | None = UNSET
-    written_1h: Decimal | UnsetType | None = UNSET
-    image_input: Decimal | UnsetType | None = UNSET
-    audio_input: Decimal | UnsetType | None = UNSET
-    image_output: Decimal | UnsetType | None = UNSET
-    audio_output: Decimal | UnsetType | None = UNSET
+    written_5m: Ratio | UnsetType | None = UNSET
+    written_1h: Ratio | UnsetType | None = UNSET
+    image_input: Ratio | UnsetType | None = UNSET
+    audio_input: Ratio | UnsetType | None = UNSET
+    image_output: Ratio | UnsetType | None = UNSET
+    audio_output: Ratio | UnsetType | None = UNSET
     per_call: Quota | UnsetType | None = UNSET
     # By the tool's name, and by the length of input above which it holds.
     tools: Mapping[str, Quota | None] = msgspec.field(default_factory=dict)
@@ -65,8 +69,8 @@ class NewFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Multipliers and parts of a price; what is not named stays as it is."""
 
     model: Decimal | None = None
-    completion: Decimal | None = None
-    cached: Decimal | None = None
+    completion: Ratio | None = None
+    cached: Ratio | None = None
     parts: NewParts = NewParts()
 
 
@@ -151,7 +155,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     old: Price
     new: Price
+    # All sums are of the calls that were read. Where there were more than those in all, they are a sample.
     total: Effect
+    calls_in_all: int
     # Those for whom it makes the most difference.
     accounts: Sequence[Effect]
     # How many there are in all, and for how many of them it becomes dearer, and cheaper.

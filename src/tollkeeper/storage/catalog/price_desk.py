@@ -17,7 +17,7 @@ from tollkeeper.ports.catalog.prices import (
     Withdrawn,
 )
 from tollkeeper.storage.catalog.models import parts_text, price_of
-from tollkeeper.storage.catalog.price_preview import READING_SECONDS, preview_of
+from tollkeeper.storage.catalog.price_preview import OF_A_PAGE, ReadingBounds, preview_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
@@ -50,13 +50,11 @@ PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
 
 
 class SqlPriceDesk:
-    """The `PriceDesk` port. `preview_seconds`: how long a preview may read."""
+    """The `PriceDesk` port. `previews`: how much a preview may read."""
 
-    def __init__(
-        self, database: Database, notifier: ChangeNotifier, *, preview_seconds: float = READING_SECONDS
-    ) -> None:
+    def __init__(self, database: Database, notifier: ChangeNotifier, *, previews: ReadingBounds = OF_A_PAGE) -> None:
         self._database = database
-        self._preview_seconds = preview_seconds
+        self._previews = previews
         self._notifier = notifier
 
     async def enter(self, change: PriceChange, *, actor: str) -> PriceEntry:
@@ -85,9 +83,7 @@ class SqlPriceDesk:
         return [_row(row) for row in await self._database.rows(PAGE, models, query.time, after_id, limit)]
 
     async def effect(self, old: Price, new: Price, since: timedelta, *, accounts_most: int) -> Preview:
-        return await preview_of(
-            self._database, old, new, since, accounts_most=accounts_most, seconds_most=self._preview_seconds
-        )
+        return await preview_of(self._database, old, new, since, accounts_most=accounts_most, bounds=self._previews)
 
 
 def _row(row: asyncpg.Record) -> PriceRow:

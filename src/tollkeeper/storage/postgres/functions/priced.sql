@@ -1,5 +1,6 @@
 -- What a call costs: the formula of `core.money.prices`, rounded half up, in micro-quota. NUMERIC is exact, so every factor
--- is multiplied and none divided. Multipliers are as in the price book; those within parts and tiers are millionths.
+-- is multiplied and none divided. Multipliers are as in the price book; those within parts and tiers are millionths. A tier
+-- stands in for what the row's parts say of the same name.
 -- It is asked for every call of a week, so it makes do without queries wherever it can.
 create or replace function priced(
     p_group bigint, p_model numeric, p_completion numeric, p_cached numeric, p_price_parts jsonb,
@@ -13,6 +14,8 @@ declare
     cached numeric := p_cached;
     tiers jsonb := p_price_parts -> 'tiers';
     tier jsonb;
+    own jsonb := p_price_parts;
+    plain numeric := 1;
     weighted numeric;
     amounts numeric;
 begin
@@ -26,9 +29,13 @@ begin
             model := (tier ->> 'model')::numeric * 0.000001;
             completion := coalesce((tier ->> 'completion')::numeric * 0.000001, completion);
             cached := coalesce((tier ->> 'cached')::numeric * 0.000001, cached);
+            own := own || tier;
         end if;
     end if;
-    weighted := p_input - p_cached_input + p_cached_input * cached + p_output * completion;
+    if own ? 'input' then
+        plain := (own ->> 'input')::numeric * 0.000001;
+    end if;
+    weighted := (p_input - p_cached_input) * plain + p_cached_input * cached + p_output * completion;
     if p_price_parts is null then
         -- Without prices of their own, parts cost what they would be without them.
         return round(p_group * model * weighted);
@@ -38,17 +45,17 @@ begin
         -- Each part is counted above at what it costs without a price of its own; here comes the difference.
         weighted := weighted
             + coalesce((p_usage_parts ->> 'written_5m')::numeric
-                       * ((p_price_parts ->> 'written_5m')::numeric * 0.000001 - 1), 0)
+                       * ((own ->> 'written_5m')::numeric * 0.000001 - plain), 0)
             + coalesce((p_usage_parts ->> 'written_1h')::numeric
-                       * ((p_price_parts ->> 'written_1h')::numeric * 0.000001 - 1), 0)
+                       * ((own ->> 'written_1h')::numeric * 0.000001 - plain), 0)
             + coalesce((p_usage_parts ->> 'image_input')::numeric
-                       * ((p_price_parts ->> 'image_input')::numeric * 0.000001 - 1), 0)
+                       * ((own ->> 'image_input')::numeric * 0.000001 - plain), 0)
             + coalesce((p_usage_parts ->> 'audio_input')::numeric
-                       * ((p_price_parts ->> 'audio_input')::numeric * 0.000001 - 1), 0)
+                       * ((own ->> 'audio_input')::numeric * 0.000001 - plain), 0)
             + coalesce((p_usage_parts ->> 'image_output')::numeric
-                       * ((p_price_parts ->> 'image_output')::numeric * 0.000001 - completion), 0)
+                       * ((own ->> 'image_output')::numeric * 0.000001 - completion), 0)
             + coalesce((p_usage_parts ->> 'audio_output')::numeric
-                       * ((p_price_parts ->> 'audio_output')::numeric * 0.000001 - completion), 0);
+                       * ((own ->> 'audio_output')::numeric * 0.000001 - completion), 0);
         if p_usage_parts ? 'tools' then
             amounts := amounts + coalesce((
                 select sum(used.times::numeric * (p_price_parts -> 'tools' ->> used.tool)::numeric)
