@@ -3,7 +3,7 @@
 from tollkeeper.storage.postgres.migrations.script import run_sql_beside
 
 revision = "0045"
-down_revision = "0043"
+down_revision = "0044"
 
 
 def upgrade() -> None:

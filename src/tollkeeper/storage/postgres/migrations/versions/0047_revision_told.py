@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0047"
-down_revision = "0043"
+down_revision = "0046"
 
 
 def upgrade() -> None:
