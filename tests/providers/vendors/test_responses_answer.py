@@ -10,13 +10,14 @@ from hypothesis import given
 from tests.core.calls.test_chat import json_values
 from tests.providers.vendors.builders import Heard, an_account, events_in, metered
 from tollkeeper.app import VENDORS
+from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.calls.native import Dialect
 from tollkeeper.core.calls.tokens import count
 from tollkeeper.core.dialects.responses.order import read_responses
 from tollkeeper.core.errors import UnsupportedParameter
 from tollkeeper.providers.vendors.chat_answer import Heading
-from tollkeeper.providers.vendors.response_words import SILENT_AGAIN, SILENT_IN
+from tollkeeper.providers.vendors.response_words import SILENT_AGAIN, SILENT_IN, SILENT_IN_WHOLE
 from tollkeeper.providers.vendors.responses_to_chat import ResponseStream, usage_in, whole_answer
 
 HEADING = Heading("", 0, "m")
@@ -191,6 +192,44 @@ def test_a_whole_response_is_read_like_its_events() -> None:
     assert meter.output_tokens == count("Good morning") + count("look") + count('{"at":"it"}')
     assert meter.reported is not None
     assert meter.reported.output_units == 9
+
+
+# As OpenAI says again what was asked for, and how it went, in every response.
+ECHO = {
+    "created_at": 1_760_000_000,
+    "completed_at": 1_760_000_009,
+    "background": False,
+    "error": None,
+    "incomplete_details": {"reason": "max_output_tokens"},
+    "instructions": "Be brief.",
+    "max_output_tokens": 200,
+    "max_tool_calls": None,
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": "k",
+    "reasoning": {"effort": "low"},
+    "service_tier": "default",
+    "store": False,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": "ada",
+    "metadata": {"a": "b"},
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "tokens"), [(ECHO, 0), ({"murmur": "one two three"}, count("one two three"))], ids=["echo", "unknown"]
+)
+def test_what_a_whole_response_says_again_of_its_order_is_no_output(more: dict[str, Any], tokens: int) -> None:
+    body = json.dumps(a_response(MESSAGE, **more)).encode()
+    unheard = LeftOut()
+    unheard.note_whole(body, whole_answer(body, HEADING), SILENT_IN_WHOLE)
+    assert unheard.tokens == tokens
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"status":"failed","output":[]}', b'{"error":{"message":"x"}}'])

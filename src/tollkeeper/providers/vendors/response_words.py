@@ -43,8 +43,17 @@ SAID_AGAIN: dict[str, str] = {
 }
 SILENT_AGAIN = {kind: frozenset({name, "name", "logprobs"}) for kind, name in SAID_AGAIN.items()}
 SILENT_IN_NONE: frozenset[str] = frozenset()
-# Of a whole response: what its items say is translated, and these say again what was asked for.
-SILENT_IN_WHOLE = frozenset({"output", "usage", "instructions", "tools", "text", "reasoning", "metadata", "model"})
+# Of a whole response, as of the response in an event: what its items say is translated, and these say again what was
+# asked for, or how it went.
+SILENT_IN_WHOLE = frozenset(
+    {
+        *("output", "usage", "instructions", "tools", "text", "reasoning", "metadata", "model", "object", "created_at"),
+        *("completed_at", "status", "incomplete_details", "background", "conversation", "max_output_tokens"),
+        *("max_tool_calls", "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key"),
+        *("prompt_cache_retention", "safety_identifier", "service_tier", "store", "temperature", "tool_choice"),
+        *("top_logprobs", "top_p", "truncation", "user"),
+    }
+)
 
 
 def words_in(item: object) -> str:
