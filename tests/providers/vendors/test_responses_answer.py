@@ -223,12 +223,17 @@ ECHO = {
 
 
 @pytest.mark.parametrize(
-    ("more", "tokens"), [(ECHO, 0), ({"murmur": "one two three"}, count("one two three"))], ids=["echo", "unknown"]
+    ("more", "tokens"),
+    [
+        pytest.param(ECHO, 0, id="echo"),
+        pytest.param({"murmur": "one two three"}, count("one two three"), id="unknown"),
+        pytest.param({"murmur": {"text": {"prompt": "one two three"}}}, count("one two three"), id="deeper"),
+    ],
 )
 def test_what_a_whole_response_says_again_of_its_order_is_no_output(more: dict[str, Any], tokens: int) -> None:
     body = json.dumps(a_response(MESSAGE, **more)).encode()
     unheard = LeftOut()
-    unheard.note_whole(body, whole_answer(body, HEADING), SILENT_IN_WHOLE)
+    unheard.note_whole(body, whole_answer(body, HEADING), frozenset(), SILENT_IN_WHOLE)
     assert unheard.tokens == tokens
 
 

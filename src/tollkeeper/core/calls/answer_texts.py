@@ -93,11 +93,16 @@ def label_in(value: Raw) -> str | None:
     return label if label is None or isinstance(label, str) else _as_written(value)
 
 
-def text_left_out(said: bytes, translated: bytes, silent: frozenset[str]) -> str:
+def text_left_out(
+    said: bytes, translated: bytes, silent: frozenset[str], silent_on_top: frozenset[str] = frozenset()
+) -> str:
     """The text of what a vendor said that is not in its translation. `silent`: names of what says nothing, whatever
-    stands there."""
+    stands there; `silent_on_top`: where it is a member of the whole."""
     try:
-        texts = [text for _, text in _strings(decode_anything(said), "", silent)]
+        value = decode_anything(said)
+        if silent_on_top and isinstance(value, dict):
+            value = {name: each for name, each in value.items() if name not in silent_on_top}
+        texts = [text for _, text in _strings(value, "", silent)]
     except NOT_READ:
         return ""
     return "".join(text for text in texts if encode(text)[1:-1] not in translated)

@@ -15,20 +15,24 @@ class LeftOut:
         self._estimated_tokens = 0
         self.characters = 0
 
-    def note(self, said: bytes, told: bytes, silent: frozenset[str]) -> None:
+    def note(
+        self, said: bytes, told: bytes, silent: frozenset[str], silent_on_top: frozenset[str] = frozenset()
+    ) -> None:
         """The vendor said this, and callers are told that. `silent`: names of what says nothing, whatever stands
-        there."""
+        there, at any depth or on top alone."""
         if len(said) > STRINGS_BYTES_MOST:
             more = max(0, len(said) - len(told))
             self.characters += more
             self._estimated_tokens += -(-more // CHARACTERS_PER_TOKEN)
-        elif text := text_left_out(said, told, silent):
+        elif text := text_left_out(said, told, silent, silent_on_top):
             self.characters += len(text)
             self._counter.feed(text)
 
-    def note_whole(self, said: bytes, told: bytes, silent: frozenset[str]) -> None:
+    def note_whole(
+        self, said: bytes, told: bytes, silent: frozenset[str], silent_on_top: frozenset[str] = frozenset()
+    ) -> None:
         """The same of an answer that came whole. Of its members that stand twice, none but the last was translated."""
-        self.note(said, told, silent)
+        self.note(said, told, silent, silent_on_top)
         if text := text_said_twice(said):
             self.characters += len(text)
             self._counter.feed(text)

@@ -50,7 +50,7 @@ class OpenAI:
         heading = Heading("", int(time.time()), order.model)
         if order.stream:
             return NativeStream(answer, ResponseStream(heading))
-        return NativeWhole(answer, lambda body: whole_answer(body, heading), SILENT_IN_WHOLE)
+        return NativeWhole(answer, lambda body: whole_answer(body, heading), silent_on_top=SILENT_IN_WHOLE)
 
     def meaning(self, status: int, body: bytes) -> int:
         return status

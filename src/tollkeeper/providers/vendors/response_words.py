@@ -44,7 +44,7 @@ SAID_AGAIN: dict[str, str] = {
 SILENT_AGAIN = {kind: frozenset({name, "name", "logprobs"}) for kind, name in SAID_AGAIN.items()}
 SILENT_IN_NONE: frozenset[str] = frozenset()
 # Of a whole response, as of the response in an event: what its items say is translated, and these say again what was
-# asked for, or how it went.
+# asked for, or how it went. So they do on top alone: deeper down, their names may be those of anything.
 SILENT_IN_WHOLE = frozenset(
     {
         *("output", "usage", "instructions", "tools", "text", "reasoning", "metadata", "model", "object", "created_at"),

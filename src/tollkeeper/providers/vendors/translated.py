@@ -112,11 +112,19 @@ class NativeStream(TranslatedStream):
 
 
 class TranslatedWhole(TranslatedAnswer):
-    def __init__(self, answer: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
-        """`translate` raises NotAnAnswer. `silent`: names of what says nothing, whatever stands there."""
+    def __init__(
+        self,
+        answer: UpstreamAnswer,
+        translate: Callable[[bytes], bytes],
+        silent: frozenset[str] = frozenset(),
+        silent_on_top: frozenset[str] = frozenset(),
+    ) -> None:
+        """`translate` raises NotAnAnswer. `silent`: names of what says nothing, whatever stands there; `silent_on_top`:
+        where it is a member of the whole."""
         super().__init__(answer)
         self._translate = translate
         self._silent = silent
+        self._silent_on_top = silent_on_top
         self._is_translated = False
 
     async def read(self) -> bytes:
@@ -129,15 +137,21 @@ class TranslatedWhole(TranslatedAnswer):
                 raise AnswerTooLong(len(body))
         self._is_translated = True
         translated = self._translate(bytes(body))
-        self._left_out.note_whole(bytes(body), translated, self._silent)
+        self._left_out.note_whole(bytes(body), translated, self._silent, self._silent_on_top)
         return translated
 
 
 class NativeWhole(TranslatedWhole):
     """The whole answer of such a vendor."""
 
-    def __init__(self, answer: UpstreamAnswer, translate: Callable[[bytes], bytes], silent: frozenset[str]) -> None:
-        super().__init__(answer, self._keep_native, silent)
+    def __init__(
+        self,
+        answer: UpstreamAnswer,
+        translate: Callable[[bytes], bytes],
+        silent: frozenset[str] = frozenset(),
+        silent_on_top: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(answer, self._keep_native, silent, silent_on_top)
         self.native = b""
         self._into_chat = translate
 
