@@ -195,7 +195,7 @@ def test_a_whole_response_is_read_like_its_events() -> None:
 
 
 # As OpenAI says again what was asked for, and how it went, in every response.
-ECHO = {
+ECHO: dict[str, Any] = {
     "created_at": 1_760_000_000,
     "completed_at": 1_760_000_009,
     "background": False,
