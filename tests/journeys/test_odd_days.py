@@ -124,11 +124,9 @@ async def test_a_schema_that_is_too_old_is_told_and_waited_for(stores: Stores, t
         for part in parts:
             says(part, words)
             assert part.status("/readyz") == 503
-        assert ask(parts[0], "/v1/models", key="sk-any").status == 503
         await asyncio.to_thread(migrate, url)
         for part in parts:
             becomes_ready(part)
-        assert ask(parts[0], "/v1/models", key="sk-any").status == 401
         for part in parts:
             assert "Traceback" not in part.log.read_text()
             assert times_logged(part, words) <= 2
@@ -171,7 +169,7 @@ async def test_a_node_with_a_wrong_clock_says_so_and_goes_by_the_databases(setti
         assert node.status("/readyz") == 200
         # By this machine's clock it would have five minutes more.
         refused = ask(node, "/v1/models", key=short.key)
-        assert (refused.status, refused.error["code"]) == (401, "key_expired")
+        assert (refused.status, refused.error["code"]) == (401, "expired_api_key")
         assert ask(node, "/v1/models", key=long.key).status == 200
         assert times_logged(node, "behind the database's") == 1
         await run(url, AHEAD.format(""))

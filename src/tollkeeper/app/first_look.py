@@ -41,7 +41,8 @@ async def why_not_ready(database: Database, schema: SchemaWatch) -> str:
     """What is in the way of a process that runs, in words; empty where nothing is."""
     try:
         await schema.check()
-        await database.row("select 1")
+        # What was good a moment ago is not looked at again by that.
+        await database.has_schema()
     except DATABASE_FAILURES as problem:
         trouble = database.trouble(problem) or UNANSWERED
         return trouble.told

@@ -1,6 +1,7 @@
 """Lives of a worker: what one leaves behind, the next or the sweeper closes."""
 
 import asyncio
+import errno
 import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -14,7 +15,7 @@ import pytest
 from tests.customers import Customer, Customers
 from tests.storage.catalog.examples import IN_PARTS, PRICE_PARTS, USAGE_PARTS
 from tests.storage.ledger.benches import RATE, a_settlement, an_order
-from tollkeeper.core.errors import StoreUnavailable, WorkerFenced
+from tollkeeper.core.errors import JournalUnavailable, StoreUnavailable, WorkerFenced
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Charge, Ending, UsageSource
 from tollkeeper.core.money.parts import UsageParts
@@ -382,3 +383,49 @@ async def test_a_fenced_life_is_followed_by_another(office: Office, monkeypatch:
     assert await bookkeeper.ledger.settle(a_settlement(order, 1)) is True
     await office.let_die(living)
     await bookkeeper.close()
+
+
+async def test_no_life_begins_by_a_schema_that_is_too_old(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollkeeper.storage.ledger.bookkeeper.RETRY_SECONDS", 0.02)
+    revision = await office.owner.fetchval("select version_num from alembic_version")
+    await office.owner.execute("update alembic_version set version_num = '0001'")
+    bookkeeper = Bookkeeper(office.database, "here", office.folder, patience_seconds=4)
+    living = asyncio.create_task(bookkeeper.live())
+    while "at revision 0001" not in bookkeeper.trouble:  # noqa: ASYNC110 (as /readyz sees it)
+        await asyncio.sleep(0.01)
+    with pytest.raises(StoreUnavailable):
+        _ = bookkeeper.ledger
+    await office.owner.execute("update alembic_version set version_num = $1", revision)
+    while not bookkeeper.ready:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.01)
+    assert (await bookkeeper.ledger.hold(office.an_order())).granted
+    await office.let_die(living)
+    await bookkeeper.close()
+
+
+async def test_without_room_in_the_journal_no_hold_is_taken_and_what_is_held_is_settled(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tollkeeper.storage.ledger.bookkeeper.RETRY_SECONDS", 0.02)
+    bookkeeper, living = await office.a_life()
+    held = office.an_order()
+    await bookkeeper.ledger.hold(held)
+    with monkeypatch.context() as full:
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        full.setattr(os, "posix_fallocate", refuse)
+        full.setattr("tollkeeper.storage.ledger.journal.SEGMENT_BYTES", 1_000)
+        for _ in range(3):
+            bookkeeper.ledger.note(a_settlement(held, 7, Ending.OWNER_DIED))
+        assert "No space left on device" in bookkeeper.trouble
+        with pytest.raises(JournalUnavailable):
+            await bookkeeper.ledger.hold(office.an_order())
+        assert await bookkeeper.ledger.settle(a_settlement(held, 400)) is True
+    while not bookkeeper.ready:  # noqa: ASYNC110 (as /readyz sees it)
+        await asyncio.sleep(0.01)
+    assert (await bookkeeper.ledger.hold(office.an_order())).granted
+    await office.let_die(living)
+    await bookkeeper.close()
+    assert (await office.receipt(held))["charged"] == 400
