@@ -56,15 +56,15 @@ async def test_codes_are_redeemed_for_an_account_until_they_expire_or_are_revoke
     told(await till.post("/code-batches", once="a", valid_days=30, **WISH))
     first, second = told(await till.post("/code-batches/1/export", reason="handed out"))["codes"]
     path = f"/accounts/{account}/redeem"
-    done = told(await till.post(path, once="1", code=first))
+    done = told(await till.post(path, once="1", code=first, reason="they asked"))
     assert (done["paid"]["usd"], done["was_before"]) == ("10.00", False)
-    assert told(await till.post(path, once="2", code=first))["was_before"]
+    assert told(await till.post(path, once="2", code=first, reason="they asked"))["was_before"]
     await owner.execute("update redemption_batch set made_at = made_at - interval '31 days', expires_at = ledger_now()")
-    assert refused(await till.post(path, once="3", code=second)) == (422, "refused")
+    assert refused(await till.post(path, once="3", code=second, reason="they asked")) == (422, "refused")
     await owner.execute("update redemption_batch set expires_at = ledger_now() + interval '1 day'")
     assert told(await till.post("/code-batches/1/revoke", reason="stolen")) == {"codes": 1}
     assert told(await till.post("/code-batches/1/revoke", reason="stolen")) == {"codes": None}
-    assert refused(await till.post(path, once="3", code=second)) == (422, "refused")
+    assert refused(await till.post(path, once="3", code=second, reason="they asked")) == (422, "refused")
     shown = told(await till.get("/code-batches/1"))
     assert (shown["redeemed"], shown["revoked_by"], shown["revoke_reason"]) == (1, "operator:till", "stolen")
     assert await owner.fetchval("select actor from audit where action = 'code.redeem'") == "operator:till"
