@@ -74,7 +74,10 @@ OFF_THE_RECORD = [
     "select append_audit('somebody else', 'account.create', 'account:1', '{}')",
     "select pay_debt(1)",
     "select draw_lots(1, 1, 1)",
-    "insert into operator_key (name, digest, hint, scopes, expires_at, created_by) select '', '', '', '{}', now(), ''",
+    (
+        "insert into operator_key (name, digest, hint, scopes, expires_at, created_by)"
+        " values ('mine', sha256('mine'), 'op-', '{everything}', now(), 'me')"
+    ),
     "update operator_key set revoked_at = null",
     "update operator_key set account_id = 1, scopes = '{everything}', expires_at = now() + interval '1 day'",
     "delete from operator_key",
