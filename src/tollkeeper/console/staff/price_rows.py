@@ -2,7 +2,8 @@
 
 Rules of this file
 1. Only rows that are others than now are asked for, so that the rest stays to the last digit.
-2. A tier or a tool that is no longer among the rows ends. An empty row is none.
+2. A tier or a tool that is no longer among the rows ends. An empty row is none. A form without any rows, empty ones
+   included, says nothing of them.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ def tool_rows(sent: Form, form: PriceForm, *, is_sent: bool) -> list[tuple[str, 
 
 def changed_tiers(sent: Form, form: PriceForm) -> list[dict[str, Any]]:
     """As `usd.tiers` of a change has them. What cannot be read is left to it to refuse."""
-    if not form.has_per_call:
+    if not (form.has_per_call and sent.every("tier_above")):
         return []
     now = {str(tier.above_tokens): (tier.unit, tier.cached, tier.output) for tier in form.tiers}
     rows = [(length.translate(GROUPING), *figures) for length, *figures in _sent(sent, TIER_FIELDS)]
@@ -43,7 +44,7 @@ def changed_tiers(sent: Form, form: PriceForm) -> list[dict[str, Any]]:
 
 def changed_tools(sent: Form, form: PriceForm) -> dict[str, str | None]:
     """As `parts.tools_usd` of a change has them. A tool without a price ends."""
-    if not form.has_per_call:
+    if not (form.has_per_call and sent.every("tool_name")):
         return {}
     now = {tool.name: tool.usd for tool in form.tools}
     rows = {name: usd for name, usd in _sent(sent, TOOL_FIELDS) if name}
