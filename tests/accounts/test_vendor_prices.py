@@ -9,13 +9,14 @@ import pytest
 from msgspec import UNSET
 
 from tests.accounts.test_price_usd import BEFORE
-from tollkeeper.accounts.price_sheet import sheet_of
+from tollkeeper.accounts.price_sheet import rewritten, sheet_of
 from tollkeeper.accounts.price_usd import NONE, UsdPrices, figures_in_usd, usd_of, usd_of_tiers
 from tollkeeper.accounts.prices import first_price
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import UNITS_PER_USD
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Usage, millionths
+from tollkeeper.ports.catalog.prices import NewFigures
 
 MILLION = 1_000_000
 # Input, cached input (none: as input), output.
@@ -142,3 +143,23 @@ def test_a_price_that_is_none_any_more_leaves_the_rest() -> None:
     found = figures_in_usd(UsdPrices({"cached": "none"}), Kind.CHAT, before)
     assert (found.model, found.completion, found.cached) == (Decimal("0.15"), None, Decimal(1))
     assert found.parts.written_5m is UNSET
+
+
+def test_a_multiplier_of_prices_that_do_not_divide_counts_in_input_tokens_as_any_other() -> None:
+    before = priced(listed(LISTED[1]))
+    dearer = rewritten(before, NewFigures(completion=Decimal(5)))
+    assert usd_of(dearer, Kind.CHAT) == {"unit": "0.30", "cached": "0.03", "output": "1.50"}
+    # They divide now.
+    assert (dearer.model, dearer.completion, dearer.input) == (150_000, 5_000_000, MILLIONTHS)
+    twice = rewritten(before, NewFigures(model=Decimal("0.3")))
+    assert usd_of(twice, Kind.CHAT) == {"unit": "0.60", "cached": "0.06", "output": "5.00"}
+
+
+def test_tiers_that_a_change_does_not_name_keep_their_prices_in_usd() -> None:
+    before = priced(listed(("1.25", "0.125", "10")), {200_000: {"unit": "2.50", "output": "15"}})
+    figures = figures_in_usd(UsdPrices({"unit": "0.30", "cached": "0.2", "output": "2.50"}), Kind.CHAT, before)
+    after = rewritten(before, figures)
+    assert usd_of(after, Kind.CHAT) == {"unit": "0.30", "cached": "0.20", "output": "2.50"}
+    assert (
+        usd_of_tiers(after) == usd_of_tiers(before) == {200_000: {"unit": "2.50", "cached": "0.25", "output": "15.00"}}
+    )

@@ -3,6 +3,7 @@
 from uuid import uuid4
 
 import asyncpg
+import msgspec
 import pytest
 from starlette.applications import Starlette
 
@@ -11,7 +12,8 @@ from tests.console.test_staff_pages import staff_browser
 from tests.customers import Customers
 from tests.people import People
 from tests.storage.usage.rows import Counted, a_call
-from tollkeeper.core.money.prices import Usage
+from tollkeeper.core.money.parts import PriceParts
+from tollkeeper.core.money.prices import MILLIONTHS, Usage
 from tollkeeper.core.people.logins import Role
 
 PRICE = {"usd_unit": "2.50", "usd_output": "10", "usd_cached": "0.25"}
@@ -71,12 +73,57 @@ async def test_a_model_is_added_in_usd_edited_hidden_and_offered_again(
 
 async def test_what_would_be_rounded_is_refused_with_the_nearest_exact_prices(operator: Browser) -> None:
     await operator.get("/staff/models/new")
-    answer = await operator.post("/staff/models/new", model=a_name("x"), usd_unit="0.30", usd_output="2.50", who="all")
+    typed = {"usd_unit": "0.30", "usd_output": "2.5000001"}
+    answer = await operator.post("/staff/models/new", model=a_name("x"), who="all", **typed)
     assert answer.status == 422
     assert "would have to be rounded" in answer.text
-    assert "2.4999999 and 2.5000002 USD" in answer.text
+    assert "2.50 and 2.500002 USD" in answer.text
     # What was typed is still there.
     assert 'value="0.30"' in answer.text
+
+
+async def test_prices_that_do_not_divide_tiers_tools_and_sizes_are_typed_on_the_form(
+    operator: Browser, town_owner: asyncpg.Connection
+) -> None:
+    model = a_name("flash")
+    await added(operator, model, usd_unit="0.30", usd_cached="0.03", usd_output="2.50")
+    change = f"/staff/prices/change?model={model}"
+    page = await operator.get(change)
+    assert 'value="2.50"' in page.text
+    row = {"model": model, "usd_unit": "0.30", "usd_cached": "0.03", "usd_output": "2.50"}
+    tiers = {"tier_above": "200,000", "tier_unit": "0.60", "tier_cached": "", "tier_output": "3.75"}
+    sent = row | tiers | {"tool_name": "web_search", "tool_usd": "0.01"}
+    page = await operator.post("/staff/prices/preview", **sent)
+    assert (page.status, "Nobody called it" in page.text, 'value="200,000"' in page.text) == (200, True, True)
+    await operator.post("/staff/prices/change", **sent, forced_because="a test")
+    page = await operator.follow()
+    assert "a million output tokens (above 200,000 input tokens)" in page.text
+    found = await town_owner.fetchval("select parts from price where model_id = $1 order by id desc limit 1", model)
+    parts = msgspec.json.decode(found, type=PriceParts)
+    assert (parts.input, parts.tools) == (150_000, {"web_search": 5_000_000_000})
+    [tier] = parts.tiers
+    assert (tier.above_tokens, tier.model * (tier.input or 0), tier.model * (tier.completion or 0)) == (
+        200_000,
+        300_000 * MILLIONTHS,
+        1_875_000 * MILLIONTHS,
+    )
+
+
+async def test_a_size_that_is_new_gets_its_price_on_a_form(operator: Browser, town_owner: asyncpg.Connection) -> None:
+    model = a_name("pictures")
+    none = {"usd_unit": "", "usd_output": "", "usd_cached": ""}
+    await added(operator, model, kind="image", sizes="1024x1024 = 0.04", **none)
+    assert "Price another size" in (await operator.get(f"/staff/prices/model?model={model}")).text
+    page = await operator.get(f"/staff/prices/change?model={model}")
+    assert 'name="variant"' in page.text
+    answer = await operator.post("/staff/prices/change", model=model, variant="large", usd_unit="0.08")
+    assert (answer.status, "is not the size of an image" in answer.text) == (422, True)
+    await operator.post("/staff/prices/change", model=model, variant="1792x1024 hd", usd_unit="0.08")
+    assert "1792x1024 hd" in (await operator.follow()).text
+    sizes = await town_owner.fetch(
+        "select variant, model_multiplier::int from price where model_id = $1 order by 1", model
+    )
+    assert [tuple(row) for row in sizes] == [("1024x1024", 20_000), ("1792x1024 hd", 40_000)]
 
 
 async def test_images_are_priced_by_size_and_a_line_that_is_none_is_named(operator: Browser) -> None:

@@ -42,6 +42,12 @@ def sheet_of(price: Price) -> PriceSheet:
     return PriceSheet(row, {tier.above_tokens: _tier_costs(tier, price) for tier in parts.tiers})
 
 
+def tier_costs(price: Price) -> dict[int, Costs]:
+    """All that calls with more input cost, by their lengths."""
+    tiers = () if price.parts is None else price.parts.tiers
+    return {tier.above_tokens: sheet_of(price.for_input(tier.above_tokens + 1)).row for tier in tiers}
+
+
 def has_multipliers(price: Price, figures: NewFigures) -> bool:
     """Whether the book has multipliers before such a change, and after it."""
     named = (figures.completion, figures.cached, *_named_parts(figures.parts).values())

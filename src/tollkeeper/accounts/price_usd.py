@@ -18,7 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier
-from tollkeeper.accounts.price_sheet import USD_OF_ONE, sheet_of, usd_typed_like
+from tollkeeper.accounts.price_sheet import USD_OF_ONE, sheet_of, tier_costs, usd_typed_like
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.catalog.price_book import COUNTED
 from tollkeeper.core.catalog.priced import CACHED, INPUT, OUTPUT
@@ -78,11 +78,14 @@ def figures_in_usd(prices: UsdPrices, unit: Kind, before: Price | None) -> NewFi
     ratios: dict[str, Ratio | None] = {name: _ratio(name, each, model) for name, each in named.items() if name != UNIT}
     ratios |= _kept(before, model, set(usd)) | {name: None for name in usd if name not in named}
     parts = {part.value: ratios.get(part.value, UNSET) for part in Part}
+    tiers = {length: _tier(tier) for length, tier in prices.tiers.items()}
+    if before is not None and not ratios.keys().isdisjoint((OUTPUT, CACHED)):
+        tiers = _kept_tiers(before) | tiers
     return NewFigures(
         model=model,
         completion=ratios.get(OUTPUT),
         cached=Decimal(1) if usd.get(CACHED) == NONE else ratios.get(CACHED),
-        parts=replace(NewParts(), **parts, tiers={length: _tier(tier) for length, tier in prices.tiers.items()}),
+        parts=replace(NewParts(), **parts, tiers=tiers),
     )
 
 
@@ -114,12 +117,10 @@ def usd_of(price: Price, unit: Kind) -> dict[str, str]:
 
 def usd_of_tiers(price: Price) -> dict[int, dict[str, str]]:
     """What calls with more input cost, as it would be typed: input, cached input and output, by their lengths."""
-    tiers = () if price.parts is None else price.parts.tiers
-    rows = {tier.above_tokens: sheet_of(price.for_input(tier.above_tokens + 1)).row for tier in tiers}
     names = {INPUT: UNIT, CACHED: CACHED, OUTPUT: OUTPUT}
     return {
-        length: {names[name]: usd_typed_like(cost * USD_OF_ONE) for name, cost in row.items() if name in names}
-        for length, row in rows.items()
+        length: {names[name]: usd_typed_like(cost * USD_OF_ONE) for name, cost in costs.items() if name in names}
+        for length, costs in tier_costs(price).items()
     }
 
 
@@ -146,6 +147,17 @@ def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Ra
         return {}
     row = {name: cost for name, cost in sheet_of(before).row.items() if name != INPUT and name not in named}
     return {name: _ratio(name, cost * USD_OF_ONE, model) for name, cost in row.items()}
+
+
+def _kept_tiers(before: Price) -> dict[int, NewTier | None]:
+    """The tiers that there are, as they are: what they have by the row's multipliers costs as many USD as it did."""
+    found: dict[int, NewTier | None] = {}
+    for length, usd in tier_costs(before).items():
+        one = usd[INPUT]
+        output, cached = (usd.get(name, one) / one if one else None for name in (OUTPUT, CACHED))
+        model = Decimal(one.numerator) / one.denominator
+        found[length] = NewTier(model=model, completion=output, cached=cached)
+    return found
 
 
 def _ratio(name: str, usd: Decimal | Fraction, model: Decimal) -> Fraction:

@@ -28,6 +28,7 @@ from tollkeeper.ports.catalog.prices import (
     Preview,
     PriceChange,
     PriceDesk,
+    PriceRow,
     Ratio,
     Withdrawn,
 )
@@ -155,7 +156,7 @@ async def preview_price_change(
 async def price_to_follow(model_id: str, variant: str, notice: timedelta, desk: PriceDesk) -> Price | None:
     """What a change of this price would follow, were it announced now."""
     at = await desk.now() + notice
-    return (await _before(PriceWish(model_id=model_id, variant=variant), at, desk)).price
+    return _followed(await desk.rows(model_id), variant, at).price
 
 
 def _wished(wish: PriceWish, before: Followed) -> NewFigures:
@@ -176,13 +177,18 @@ def checked_figures(figures: NewFigures) -> NewFigures:
 
 
 async def _before(wish: PriceWish, at: datetime, desk: PriceDesk) -> Followed:
-    """The price that a change at that time follows."""
+    """The price that a change at that time follows. Raise PriceRefused."""
     rows = await desk.rows(wish.model_id)
     prices = [row.price for row in rows if row.withdrawn_at is None]
     if prices and rows[0].kind is Kind.IMAGE:
         _check_way(wish, prices)
-    found = in_force([price for price in prices if price.effective_from < at], at, wish.variant)
-    new = msgspec.structs.replace(_NO_PRICE, variant=wish.variant)
+    return _followed(rows, wish.variant, at)
+
+
+def _followed(rows: Sequence[PriceRow], variant: str, at: datetime) -> Followed:
+    prices = [row.price for row in rows if row.withdrawn_at is None and row.price.effective_from < at]
+    found = in_force(prices, at, variant)
+    new = msgspec.structs.replace(_NO_PRICE, variant=variant)
     return Followed(found, unit_of(rows[0].kind, found or new) if rows else None)
 
 

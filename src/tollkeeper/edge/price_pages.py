@@ -35,8 +35,9 @@ INTRODUCTION = (
 )
 IN_PARTS = (
     "<p>Where a model has more figures than these: tokens that are written to a cache, and those of images and sound, "
-    "count by their own multipliers, in place of 1 or of completion. Multipliers above a length of input stand in for "
-    "those of the price, for the whole call. What each call and each use of a tool costs is added, times the group.</p>"
+    "count by their own multipliers, in place of 1 or of completion; so does plain input where it has one. Multipliers "
+    "above a length of input stand in for those of the price, for the whole call. What each call and each use of a "
+    "tool costs is added, times the group.</p>"
 )
 
 
