@@ -58,12 +58,12 @@ async def test_a_code_is_redeemed_once_and_everybody_gets_the_same_answer(
     till: StaffClient, office: Office, owner_client: StaffClient, owner: asyncpg.Connection
 ) -> None:
     ada, code = await an_account(owner_client), await a_code(office)
-    answers = await fifty(till, f"/accounts/{ada}/redeem", once="for ada", code=code)
+    answers = await fifty(till, f"/accounts/{ada}/redeem", once="for ada", code=code, reason="they asked")
     assert statuses(answers) == {200: AT_ONCE * TURNS}
     assert len({answer.text for answer in answers}) == 1
     assert await owner.fetchval("select count(*) from lot where account_id = $1", ada) == 1
     # Under other names, by programs that do not know of each other, it is still one code.
-    told(await till.post(f"/accounts/{ada}/redeem", once="again", code=code))
+    told(await till.post(f"/accounts/{ada}/redeem", once="again", code=code, reason="they asked"))
     assert await owner.fetchval("select count(*) from top_up where account_id = $1", ada) == 1
 
 
@@ -71,13 +71,18 @@ async def test_cash_is_asked_for_once_and_repeating_it_locks_nobodys_second_fact
     till: StaffClient, office: Office, owner_client: StaffClient, owner: asyncpg.Connection
 ) -> None:
     ada, ben = await an_account(owner_client), await an_account(owner_client, "Ben")
-    told(await till.post(f"/accounts/{ben}/redeem", once="pays", code=await a_code(office)))
+    told(await till.post(f"/accounts/{ben}/redeem", once="pays", code=await a_code(office), reason="they asked"))
     await owner.execute(GRANTED, ada, await owner.fetchval(CASH, ada))
     await a_login(owner, ada, "ada@people.example")
     secret = mint_secret(lambda letters: letters[7])
     assert await office.front_desk.second_factors.propose(ada, secret)
     await owner.execute("update login set totp_confirmed_at = ledger_now() - interval '90 days', totp_last_step = 0")
-    wish = {"usd": "1", "payee": "Bank of Ada", "code": pyotp.TOTP(secret).at(datetime.now(UTC))}
+    wish = {
+        "usd": "1",
+        "payee": "Bank of Ada",
+        "reason": "they asked",
+        "code": pyotp.TOTP(secret).at(datetime.now(UTC)),
+    }
     answers = await fifty(till, f"/accounts/{ada}/withdrawals", once="cash", **wish)
     assert statuses(answers) == {200: AT_ONCE * TURNS}
     assert len({answer.text for answer in answers}) == 1
@@ -90,7 +95,7 @@ async def test_without_an_idempotency_key_neither_is_done(
     till: StaffClient, owner_client: StaffClient, path: str
 ) -> None:
     ada = await an_account(owner_client)
-    answer = await till.post(path.format(account=ada), code="x", usd="1", payee="Ada")
+    answer = await till.post(path.format(account=ada), code="x", usd="1", payee="Ada", reason="they asked")
     assert refused(answer) == (400, "idempotency_key_missing")
 
 
@@ -100,7 +105,7 @@ async def test_the_faucet_gives_one_key_to_whoever_asks_first(
     ada = await an_account(owner_client)
     await a_login(owner, ada, "ada@people.example")
     await owner.execute("update login set verified_at = ledger_now()")
-    answers = await fifty(till, f"/accounts/{ada}/faucet", ip="192.0.2.7")
+    answers = await fifty(till, f"/accounts/{ada}/faucet", ip="192.0.2.7", reason="they asked")
     assert statuses(answers) == {200: 1, 422: AT_ONCE * TURNS - 1}
     assert await owner.fetchval("select count(*) from lot where account_id = $1", ada) == 1
     assert await owner.fetchval("select count(*) from api_key where account_id = $1", ada) == 1
@@ -109,7 +114,7 @@ async def test_the_faucet_gives_one_key_to_whoever_asks_first(
 
 async def test_a_batch_is_exported_to_whoever_asks_first(till: StaffClient, owner: asyncpg.Connection) -> None:
     batch = told(await till.post("/code-batches", once="a", codes=2, usd="10"))["batch"]
-    answers = await fifty(till, f"/code-batches/{batch}/export")
+    answers = await fifty(till, f"/code-batches/{batch}/export", reason="handed out")
     assert statuses(answers) == {200: 1, 422: AT_ONCE * TURNS - 1}
     assert await owner.fetchval("select count(*) from redemption_code") == 2
     [kept] = await owner.fetch("select answer from operator_request")

@@ -55,7 +55,7 @@ def multiplier_typed(text: str) -> Decimal:
 
 
 def checked_size(variant: str) -> str:
-    """Of an image, as the book has it. Raise PriceRefused."""
+    """The size of an image, as the book has it. Raise PriceRefused."""
     if not SIZE.fullmatch(variant):
         raise PriceRefused(f"'{variant}' is not the size of an image: write 1792x1024, or '1792x1024 hd'.")
     return variant.removesuffix(f" {STANDARD}")
@@ -119,7 +119,7 @@ def _merged_tiers(before: tuple[PriceTier, ...], wish: Mapping[int, NewTier | No
 
 
 def checked_lengths(lengths: Collection[int]) -> None:
-    """Of the tiers of a price. Raise PriceRefused."""
+    """Whether a price's tiers can begin there. Raise PriceRefused."""
     for length in lengths:
         if not 0 < length < LENGTH_BELOW:
             raise PriceRefused(f"{length} is not the length of an input: a whole number of tokens above 0.")

@@ -77,14 +77,12 @@ async def serve(
     request.note_model(offer.model.id)
     ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
     payment = terms_of(order, ask, offer, conditions, claims)  # 400
-    tokens = 0 if ask.measured else ask.input_units
-    output_tokens = 0
+    tokens, output_tokens = 0 if ask.measured else ask.input_units, 0
     place = await relay.gate.enter(request, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
     # Nothing stands between this line and the one above, nor between the hold and the `try` after it: whatever fails
     # from here on, the place in the windows is given back and the hold is closed.
     try:
-        ledger = relay.ledger()
-        bill = Bill(call, caller, payment, offer, ledger, hold_seconds=timeouts.hold_seconds)
+        bill = Bill(call, caller, payment, offer, ledger := relay.ledger(), hold_seconds=timeouts.hold_seconds)
         call.is_streamed = order.stream
         call.before_cut = partial(bill.note_cut, claims.when_cut)
         journey = Journey(
@@ -97,8 +95,8 @@ async def serve(
             is_awaited=lambda: call.ended_as is None,
             before_sending=partial(ledger.note_sending, request.request_id),
         )
-        dispatch = partial(relay.dispatcher.deliver, order, journey)
-        answer = operation.answer(call, order, bill, dispatch, timeouts.longest_seconds)
+        deliver = partial(relay.dispatcher.deliver, order, journey)
+        answer = operation.answer(call, order, bill, deliver, timeouts.longest_seconds)
         answer.aside = relay.aside
         longest_seconds = timeouts.of(request.address, streamed=order.stream)
         await bill.hold()  # 403 409 422 503

@@ -526,6 +526,7 @@ console open_batch
 console open_chat_key
 console may_be_same_person
 console people_behind
+console person_of
 console priced
 console put_on_record
 console redeem

@@ -16,20 +16,20 @@ EMPTY_ROWS = 2
 TIER_FIELDS = ("tier_above", "tier_unit", "tier_cached", "tier_output")
 TOOL_FIELDS = ("tool_name", "tool_usd")
 # What one row has in its fields.
-Row = tuple[str, ...]
+FieldTexts = tuple[str, ...]
 # As people write and read lengths: 200,000.
 GROUPING = str.maketrans("", "", ", _")
 
 
-def tier_rows(sent: Form, form: PriceForm, *, is_sent: bool) -> list[Row]:
+def tier_rows(sent: Form, form: PriceForm, *, is_sent: bool) -> list[FieldTexts]:
     """Length, input, cached input and output, as they are typed."""
-    now: list[Row] = [(f"{tier.above_tokens:,}", tier.unit, tier.cached, tier.output) for tier in form.tiers]
+    now: list[FieldTexts] = [(f"{tier.above_tokens:,}", tier.unit, tier.cached, tier.output) for tier in form.tiers]
     return _with_empty(_sent(sent, TIER_FIELDS) if is_sent else now, len(TIER_FIELDS))
 
 
-def tool_rows(sent: Form, form: PriceForm, *, is_sent: bool) -> list[Row]:
+def tool_rows(sent: Form, form: PriceForm, *, is_sent: bool) -> list[FieldTexts]:
     """Name, and USD for a use."""
-    now: list[Row] = [(tool.name, tool.usd) for tool in form.tools]
+    now: list[FieldTexts] = [(tool.name, tool.usd) for tool in form.tools]
     return _with_empty(_sent(sent, TOOL_FIELDS) if is_sent else now, len(TOOL_FIELDS))
 
 
@@ -58,10 +58,10 @@ def _tier(length: str, unit: str, cached: str, output: str) -> dict[str, Any]:
     return {"above_tokens": length, "unit": unit, "output": output or None, "cached": cached or NONE}
 
 
-def _sent(form: Form, names: tuple[str, ...]) -> list[Row]:
+def _sent(form: Form, names: tuple[str, ...]) -> list[FieldTexts]:
     """The rows that have anything in them."""
     return [row for row in zip(*map(form.every, names), strict=False) if any(row)]
 
 
-def _with_empty(rows: list[Row], width: int) -> list[Row]:
+def _with_empty(rows: list[FieldTexts], width: int) -> list[FieldTexts]:
     return rows + [("",) * width] * EMPTY_ROWS

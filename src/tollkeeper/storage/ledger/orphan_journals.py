@@ -87,7 +87,7 @@ def _locked(folder: JournalFolder, name: str) -> Iterator[Sequence[BinaryIO]]:
 
 
 def _settlements(segments: list[list[bytes]]) -> list[Settlement]:
-    """Of each call the last."""
+    """The last settlement of each call."""
     last: dict[UUID, Settlement] = {}
     for line in chain.from_iterable(segments):
         # The last line may be torn: its call is settled by the sweeper.

@@ -228,6 +228,7 @@ revoke insert, update (revoked_at) on operator_key from tollkeeper_console;
 revoke update (role) on login from tollkeeper_console;
 grant execute on function
     make_operator_key(text, bytea, text, text[], cidr[], bigint, timestamptz, text),
+    person_of(text),
     revoke_operator_key(text, text, text),
     set_login_role(bigint, text, text)
     to tollkeeper_console;

@@ -1,10 +1,10 @@
 """Every part may read which revision the schema is at."""
 
-from alembic import op
+from tollkeeper.storage.postgres.migrations.script import run_sql_beside
 
 revision = "0047"
 down_revision = "0046"
 
 
 def upgrade() -> None:
-    op.execute("grant select on alembic_version to tollkeeper_gateway, tollkeeper_console, tollkeeper_worker")
+    run_sql_beside(__file__)
