@@ -83,8 +83,9 @@ async def test_an_account_is_added_with_its_place_and_listed(own: dict[str, str]
 def test_pause_drain_and_resume(own: dict[str, str]) -> None:
     assert add(own, "first", "https://api.example/v1").returncode == 0
     for command, state in {"pause": "paused", "drain": "draining", "resume": "active"}.items():
-        assert tollkeeper(own, "provider", command, "first").stdout == f"provider account first is {state}\n"
-        again = tollkeeper(own, "provider", command, "first").stdout
+        acted = ("provider", command, "first", "--reason", "a test")
+        assert tollkeeper(own, *acted).stdout == f"provider account first is {state}\n"
+        again = tollkeeper(own, *acted).stdout
         assert again == f"provider account first is {state}, as it was before\n"
         assert ("idle" if state == "active" else state) in listed(own)
 

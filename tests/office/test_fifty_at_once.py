@@ -113,7 +113,7 @@ async def test_the_faucet_gives_one_key_to_whoever_asks_first(
 
 
 async def test_a_batch_is_exported_to_whoever_asks_first(till: StaffClient, owner: asyncpg.Connection) -> None:
-    batch = told(await till.post("/code-batches", once="a", codes=2, usd="10"))["batch"]
+    batch = told(await till.post("/code-batches", once="a", codes=2, usd="10", reason="ordered"))["batch"]
     answers = await fifty(till, f"/code-batches/{batch}/export", reason="handed out")
     assert statuses(answers) == {200: 1, 422: AT_ONCE * TURNS - 1}
     assert await owner.fetchval("select count(*) from redemption_code") == 2
