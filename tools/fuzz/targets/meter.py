@@ -71,6 +71,7 @@ TARGET = Target(
         + b"]"
         b',"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"length"}]' + USAGE + b"}",
         b'data: {"error":{"message":"no"}}\n\n' + EARLY,
+        b'data: {"a":\x151e9}\n\n',
         b'data: {"a": 1e9}\n\ndata: {"flags":[true,true,false]}\n\n',
     ),
     words=(b'"choices"', b'"delta"', b'"message"', b'"usage"', b'"index"', b'"finish_reason"', b'"error"', b"null"),

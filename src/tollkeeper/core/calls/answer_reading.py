@@ -101,6 +101,16 @@ decode_usage: Callable[[Raw], ReportedUsage | None] = msgspec.json.Decoder(Repor
 decode_plain_usage = msgspec.json.Decoder(PlainUsage).decode
 
 
+def _no_longer(text: str) -> float | str:
+    """The number, or its text where writing it again would take more characters: `1e9`."""
+    value = float(text)
+    return value if len(repr(value)) <= len(text) else text
+
+
+# Made once: there may be thousands of events that want it.
+decode_leniently = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_no_longer, strict=False).decode
+
+
 def read_chunk(text: bytes) -> ReceivedAnswer:
     """Read a chunk. Raise NotAnAnswer."""
     try:
@@ -171,7 +181,7 @@ def strictly_written(text: bytes) -> bytes:
     if len(text) > LENIENT_BYTES_MOST:
         raise NotAnAnswer
     try:
-        value = json.loads(text.decode("utf-8-sig", "replace"), parse_constant=lambda _: None, strict=False)
+        value = decode_leniently(text.decode("utf-8-sig", "replace"))
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     except (ValueError, RecursionError):
         raise NotAnAnswer from None
