@@ -13,8 +13,9 @@ from tests.storage.catalog.examples import IN_PARTS
 from tests.storage.ledger.benches import a_settlement, an_order
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.money.prices import Usage
+from tollkeeper.ports import HoldOrder, Settlement
 from tollkeeper.storage.ledger import journal as journals
-from tollkeeper.storage.ledger.journal import Journal
+from tollkeeper.storage.ledger.journal import Journal, boot_id
 from tollkeeper.storage.ledger.orphan_journals import orphaned
 
 WRITE_AND_DIE = """
@@ -27,6 +28,11 @@ for number in range(100):
     journal.write(a_settlement(an_order(1, 1, number), number))
 os.kill(os.getpid(), signal.SIGKILL)
 """
+
+
+def an_open_hold(order: HoldOrder, usage: Usage = Usage(10)) -> Settlement:  # noqa: B008 (frozen)
+    """As the books would close it."""
+    return a_settlement(order, 5, Ending.OWNER_DIED, usage=usage)
 
 
 def test_a_living_workers_journal_is_nobody_elses(tmp_path: Path) -> None:
@@ -93,21 +99,21 @@ def test_which_calls_were_sent_is_known_of_every_segment(tmp_path: Path, monkeyp
     journal.close()
     [orphan] = orphaned(tmp_path)
     assert orphan.settlements == []
-    assert not any(orphan.never_sent(order.request_id) for order in orders[25:50])
-    assert all(orphan.never_sent(order.request_id) for order in orders[50:])
+    assert not any(orphan.never_sent(an_open_hold(order)) for order in orders[25:50])
+    assert all(orphan.never_sent(an_open_hold(order)) for order in orders[50:])
 
 
 def test_a_call_whose_sending_was_half_noted_was_not_sent(tmp_path: Path) -> None:
     journal = Journal(tmp_path, 7)
-    sent, torn = an_order(1, 1, 5).request_id, an_order(1, 1, 5).request_id
-    journal.write_sending(sent)
-    journal.write_sending(torn)
+    sent, torn = an_order(1, 1, 5), an_order(1, 1, 5)
+    journal.write_sending(sent.request_id)
+    journal.write_sending(torn.request_id)
     journal.close()
     [file] = tmp_path.iterdir()
     written = file.read_bytes().rstrip(b"\0")
     file.write_bytes(written[:-9] + bytes(100))
     [orphan] = orphaned(tmp_path)
-    assert (orphan.never_sent(sent), orphan.never_sent(torn)) == (False, True)
+    assert (orphan.never_sent(an_open_hold(sent)), orphan.never_sent(an_open_hold(torn))) == (False, True)
 
 
 @pytest.mark.parametrize("written", [LINES_BEFORE_PARTS, b""], ids=["settlements", "nothing"])
@@ -116,7 +122,50 @@ def test_journals_of_versions_that_noted_no_sending_do_not_say_what_was_sent(tmp
     (tmp_path / "7-000001.journal").write_bytes(written)
     (tmp_path / "7-000001.journal").chmod(0o600)
     [orphan] = orphaned(tmp_path)
-    assert not orphan.never_sent(an_order(1, 1, 5).request_id)
+    assert not orphan.never_sent(an_open_hold(an_order(1, 1, 5)))
+
+
+def test_what_was_in_memory_alone_when_the_machine_went_down_may_have_been_sent(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    sent, lost = an_order(1, 1, 5), an_order(1, 1, 5)
+    for order in (sent, lost):
+        journal.write_sending(order.request_id)
+    journal.close()
+    [file] = tmp_path.iterdir()
+    # The disk has its first page, and not its last.
+    written = file.read_bytes().rstrip(b"\0").replace(boot_id().encode(), b"another boot")
+    file.write_bytes(written[: written.index(lost.request_id.hex.encode())] + bytes(100))
+    [orphan] = orphaned(tmp_path)
+    assert not orphan.never_sent(an_open_hold(lost))
+
+
+def test_a_call_that_has_come_far_was_sent_whatever_the_journal_says(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, 7)
+    journal.write_sending(an_order(1, 1, 5).request_id)
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    order = an_order(1, 1, 5)
+    assert orphan.never_sent(an_open_hold(order))
+    assert not orphan.never_sent(an_open_hold(order, Usage(10, 5)))
+
+
+def test_a_segment_that_a_worker_began_after_the_folder_was_listed_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    earlier, journal = Journal(tmp_path, 6), Journal(tmp_path, 7)
+    orders = [an_order(1, 1, 5) for _ in range(40)]
+    earlier.write_sending(an_order(1, 1, 5).request_id)
+    earlier.close()
+    journal.write_sending(orders[0].request_id)
+    found = orphaned(tmp_path)
+    assert next(found).worker_id == 6
+    # While the first is handled, the other goes on, and dies.
+    for order in orders[1:]:
+        journal.write_sending(order.request_id)
+    journal.close()
+    [orphan] = found
+    assert not any(orphan.never_sent(an_open_hold(order)) for order in orders)
 
 
 def test_a_torn_last_line_is_left_to_the_sweeper(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ class Bookkeeper:
             from_journal = await _settle_all(ledger, orphan.settlements)
             await workers.end(self._database, orphan.worker_id)
             found = await orphans.find_of_worker(orphan.worker_id)
-            rest = [void(left) if orphan.never_sent(left.request_id) else left for left in found]
+            rest = [void(left) if orphan.never_sent(left) else left for left in found]
             from_the_rest = await _settle_all(ledger, rest)
             closed += from_journal + from_the_rest
             for path in orphan.paths:

@@ -10,7 +10,8 @@ Rules of this file
 3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
    used, where the file system keeps such promises: a full disk is an error then, not a signal in the middle of a line.
 4. Before a call goes out to a provider, a line says so: of the open holds of a dead worker those without one were never
-   sent, and are free. A segment that keeps such lines says so in its first.
+   sent, and are free. A segment that keeps such lines says so in its first, with the boot in which it was written: of
+   what was in memory alone when the machine went down, nobody knows.
 5. A segment is left when it is half full. Where no other can be had, `trouble` says so: no new calls may be taken, and
    those under way have the other half. Nothing but `reserve` ends the trouble.
 """
@@ -19,6 +20,7 @@ import fcntl
 import logging
 import mmap
 import os
+import secrets
 from pathlib import Path
 from uuid import UUID
 
@@ -36,8 +38,17 @@ FULL = (
 
 log = logging.getLogger(__name__)
 
+
+def boot_id() -> str:
+    """Which start of this machine it is; where that cannot be known, another answer for each process."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return secrets.token_hex()
+
+
 # The first line of a segment, and what stands before the id of a call that is about to be sent.
-MARKS_SENDING = b"marks sending\n"
+MARKS_SENDING = f"marks sending, boot {boot_id()}\n".encode()
 SENDING = b"sending "
 
 encode = msgspec.json.Encoder().encode

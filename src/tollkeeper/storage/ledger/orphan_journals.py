@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from uuid import UUID
@@ -31,30 +31,41 @@ class OrphanJournal(NamedTuple):
     worker_id: int
     paths: list[Path]
     settlements: list[Settlement]
-    # Calls that may have gone out; None in journals of a version that did not say.
+    # Calls that may have gone out; None where nobody knows: of an earlier version, or of a boot before this one.
     sent: frozenset[UUID] | None
 
-    def never_sent(self, request_id: UUID) -> bool:
-        return self.sent is not None and request_id not in self.sent
+    def never_sent(self, left: Settlement) -> bool:
+        """Whether a hold that it left open is of a call that never went out."""
+        return self.sent is not None and left.request_id not in self.sent and not left.charge.usage.output_units
 
 
 def orphaned(path: Path) -> Iterator[OrphanJournal]:
     """Every worker whose files can be locked. They stay locked by this process while they are being handled. Raise
     UnsafeFolder, and FileNotFoundError where there is no such folder."""
     with closing(JournalFolder(path, create=False)) as folder:
-        for worker_id, group in groupby(_segments_in(folder), key=lambda name: _place(name)[0]):
+        for worker_id in sorted({_place(name)[0] for name in _segments_in(folder)}):
             with ExitStack() as stack:
-                own, lines = [], list[list[bytes]]()
                 try:
-                    for name in group:
-                        for file in stack.enter_context(_locked(folder, name)):
-                            own.append(path / name)
-                            # What follows the last line is room that was not used.
-                            lines.append(file.read().rstrip(b"\0").splitlines(keepends=True))
+                    found = _taken(folder, worker_id, stack)
                 except (BlockingIOError, FileNotFoundError):
                     continue
-                if own:
-                    yield OrphanJournal(worker_id, own, _settlements(lines), _sent(lines))
+                if found:
+                    lines = list(found.values())
+                    yield OrphanJournal(worker_id, list(found), _settlements(lines), _sent(lines))
+
+
+def _taken(folder: JournalFolder, worker_id: int, stack: ExitStack) -> dict[Path, list[bytes]]:
+    """The lines of each of a worker's files, which are locked now. Raise BlockingIOError while it lives."""
+    seen: set[str] = set()
+    found: dict[Path, list[bytes]] = {}
+    # It may have lived, and begun another file, since they were listed: who has one lock looks again.
+    while new := [name for name in _segments_in(folder) if _place(name)[0] == worker_id and name not in seen]:
+        for name in new:
+            seen.add(name)
+            for file in stack.enter_context(_locked(folder, name)):
+                # What follows the last line is room that was not used.
+                found[folder.path / name] = file.read().rstrip(b"\0").splitlines(keepends=True)
+    return found
 
 
 def _segments_in(folder: JournalFolder) -> list[str]:
