@@ -74,6 +74,8 @@ class Visitor:
     def send(self, action: str, /, **fields: str | bool) -> int:
         """Fill in the form that goes to `action` on the open page, and send it; the status of what came."""
         form = self.form(action)
+        for closed in form.locator("xpath=ancestor::details[not(@open)]/summary").all():
+            closed.click()
         for name, value in fields.items():
             self._fill(form, name, value)
         with self.another_page():
