@@ -85,6 +85,8 @@ class PriceChange(msgspec.Struct, frozen=True, kw_only=True):
     forced_because: str | None = None
     # None: as they are; otherwise all of them, as they become.
     parts: PriceParts | None = None
+    # The price that it was put together from, 0 where there is none yet. None: whichever is the one before.
+    follows: int | None = None
 
 
 class Entered(StrEnum):
@@ -93,6 +95,8 @@ class Entered(StrEnum):
     NO_FIGURES = "no_figures"
     TOO_SOON = "too_soon"
     TAKEN = "taken"
+    # By the time it was to be booked, it would have followed another price.
+    OVERTAKEN = "overtaken"
 
 
 class PriceEntry(msgspec.Struct, frozen=True):

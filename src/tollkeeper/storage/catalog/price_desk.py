@@ -22,6 +22,12 @@ from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
 
 ENTER = "select * from enter_price($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)"
+FOLLOWED = """
+select coalesce(max(b.id), 0) from (
+    select p.id from price p
+    where p.model_id = $1 and p.variant = $2 and p.effective_from < $3 and p.withdrawn_at is null
+    order by p.effective_from desc limit 1) b
+"""
 COLUMNS = """
 select p.id, p.model_id, p.variant, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
        p.parts, p.announced_at, p.entered_by, p.forced_because, p.withdrawn_at, p.withdrawn_by, p.withdraw_reason,
@@ -49,6 +55,10 @@ where ($1::text[] is null or p.model_id = any ($1))
 PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
 
 
+class _Overtaken(Exception):
+    """Undoes what was booked."""
+
+
 class SqlPriceDesk:
     """The `PriceDesk` port. `previews`: how much a preview may read."""
 
@@ -60,9 +70,20 @@ class SqlPriceDesk:
     async def enter(self, change: PriceChange, *, actor: str) -> PriceEntry:
         figures = (change.figures.model, change.figures.completion, change.figures.cached)
         values = (change.effective_from, change.notice, change.forced_because, actor, parts_text(change.parts))
-        row = await self._database.row(ENTER, change.model_id, change.variant, *figures, *values)
+        of = (change.model_id, change.variant)
+        try:
+            async with self._database.transaction() as connection:
+                row = await connection.fetchrow(ENTER, *of, *figures, *values)
+                booked = row["booked"]
+                # The model is locked by now: the price before stays the one that it is.
+                if booked is not None and change.follows not in (
+                    None,
+                    await connection.fetchval(FOLLOWED, *of, booked["effective_from"]),
+                ):
+                    raise _Overtaken
+        except _Overtaken:
+            return PriceEntry(Entered.OVERTAKEN, None, None)
         await self._notifier.send()
-        booked = row["booked"]
         return PriceEntry(Entered(row["verdict"]), None if booked is None else price_of(booked), row["effective"])
 
     async def withdraw(self, price_id: int, reason: str, *, actor: str) -> Withdrawn:
