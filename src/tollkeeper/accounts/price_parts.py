@@ -77,7 +77,9 @@ def merged(before: PriceParts | None, wish: NewParts) -> PriceParts:
         if figure is not UNSET
     }
     per_call = parts.per_call if wish.per_call is UNSET else _checked_amount(wish.per_call or Quota(0))
-    tools, tiers = _merged_tools(parts.tools, wish.tools), _merged_tiers(parts.tiers, wish.tiers)
+    unset = {name: None for name, figure in figures.items() if figure is None}
+    kept = tuple(msgspec.structs.replace(tier, **unset) for tier in parts.tiers)
+    tools, tiers = _merged_tools(parts.tools, wish.tools), _merged_tiers(kept, wish.tiers)
     return msgspec.structs.replace(parts, **figures, per_call=per_call, tools=tools, tiers=tiers)
 
 
@@ -94,8 +96,9 @@ def checked_tiers(price: Price) -> Price:
     return price
 
 
-def _by_unit(price: Price) -> tuple[int, int, int]:
-    return price.model * price.input, price.model * price.cached, price.model * price.completion
+def _by_unit(price: Price) -> list[int]:
+    weights = (price.input, price.cached, price.completion, *map(price.weight, Part))
+    return [price.model * weight for weight in weights]
 
 
 def _merged_tools(before: Mapping[str, int], wish: Mapping[str, Quota | None]) -> dict[str, int]:
@@ -128,12 +131,13 @@ def checked_lengths(lengths: Collection[int]) -> None:
 
 
 def _tier(length: int, tier: NewTier) -> PriceTier:
-    return PriceTier(
+    found = PriceTier(
         above_tokens=length,
         model=checked_multiplier(tier.model),
         completion=None if tier.completion is None else checked_multiplier(tier.completion),
         cached=None if tier.cached is None else checked_multiplier(tier.cached),
     )
+    return msgspec.structs.replace(found, **{name: checked_multiplier(each) for name, each in tier.parts.items()})
 
 
 def _checked_amount(amount: int) -> int:

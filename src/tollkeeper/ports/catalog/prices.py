@@ -48,6 +48,8 @@ class NewTier(msgspec.Struct, frozen=True, kw_only=True):
     model: Decimal
     completion: Ratio | None = None
     cached: Ratio | None = None
+    # By the names of parts: those that are another share of input than in the row.
+    parts: Mapping[str, Ratio] = msgspec.field(default_factory=dict)
 
 
 class NewParts(msgspec.Struct, frozen=True, kw_only=True):
