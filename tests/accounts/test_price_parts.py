@@ -62,6 +62,9 @@ class Book:
     async def now(self) -> datetime:
         return NOW
 
+    async def older_nodes(self) -> Sequence[str]:
+        return []
+
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         told = {"entered_by": None, "forced_because": None, "withdrawn_by": None, "withdraw_reason": None}
         return [

@@ -2,7 +2,8 @@
 
 Rules of this file
 1. A part that is not named is taken from the row before; one that is unset costs what it would without it.
-2. A longer call never costs less a token than a shorter one: what is held for a call is reckoned at its longest.
+2. A price that some node would not charge as it is written is not entered.
+3. A longer call never costs less a token than a shorter one: what is held for a call is reckoned at its longest.
 """
 
 import re
@@ -20,7 +21,7 @@ from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota, plain_decimal, q
 from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
 from tollkeeper.core.money.price_words import above
 from tollkeeper.core.money.prices import MILLIONTHS, Price
-from tollkeeper.ports.catalog.prices import NewParts, NewTier, Ratio
+from tollkeeper.ports.catalog.prices import NewParts, NewTier, PriceDesk, Ratio
 
 MULTIPLIER_BELOW = 10**8
 # For one call, or one use of a tool.
@@ -94,6 +95,19 @@ def checked_tiers(price: Price) -> Price:
                 "Name that tier too, with multipliers that cost no less, or unset it."
             )
     return price
+
+
+async def check_nodes_know(parts: PriceParts | None, desk: PriceDesk) -> None:
+    """Whether every node charges a price as it is written. Raise PriceRefused."""
+    if parts is None or not parts.has_later_weights:
+        return
+    older = await desk.older_nodes()
+    if older:
+        raise PriceRefused(
+            "The book has to write this price in a way that older versions do not know, and nodes that run one would "
+            f"charge it wrongly: {', '.join(older)}. Nothing was entered. Upgrade or stop them, wait until they are no "
+            "longer among the nodes that are alive, and enter it again."
+        )
 
 
 def _by_unit(price: Price) -> list[int]:

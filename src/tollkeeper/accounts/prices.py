@@ -13,7 +13,14 @@ from decimal import Decimal
 
 import msgspec
 
-from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_size, checked_tiers, merged
+from tollkeeper.accounts.price_parts import (
+    PriceRefused,
+    check_nodes_know,
+    checked_multiplier,
+    checked_size,
+    checked_tiers,
+    merged,
+)
 from tollkeeper.accounts.price_sheet import has_multipliers, rewritten
 from tollkeeper.accounts.price_usd import UsdPrices, figures_in_usd, with_usd
 from tollkeeper.accounts.reasons import checked_reason
@@ -99,6 +106,7 @@ async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk
         forced_because=None if wish.forced_because is None else checked_reason(wish.forced_because),
         parts=new.parts or PriceParts(),
     )
+    await check_nodes_know(change.parts, desk)
     entry = await desk.enter(change, actor=actor)
     if entry.price is not None:
         return EnteredPrice(entry.price)

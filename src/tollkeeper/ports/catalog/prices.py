@@ -181,6 +181,10 @@ class PriceDesk(Protocol):
 
     async def now(self) -> datetime: ...
 
+    async def older_nodes(self) -> Sequence[str]:
+        """Nodes that are alive and of an older version than this process, as `gw-2 (0.1.0)`."""
+        ...
+
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         """All of a model's, withdrawn ones too, or of every model; by model, variant and instant."""
         ...

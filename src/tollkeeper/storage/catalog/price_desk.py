@@ -20,6 +20,7 @@ from tollkeeper.storage.catalog.models import parts_text, price_of
 from tollkeeper.storage.catalog.price_preview import OF_A_PAGE, ReadingBounds, preview_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.postgres.nodes import older_nodes
 
 ENTER = "select * from enter_price($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)"
 FOLLOWED = """
@@ -95,6 +96,9 @@ class SqlPriceDesk:
         row = await self._database.row("select ledger_now()")
         now: datetime = row[0]
         return now
+
+    async def older_nodes(self) -> Sequence[str]:
+        return [f"{node.name} ({node.version})" for node in await older_nodes(self._database)]
 
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         return [_row(row) for row in await self._database.rows(ROWS, model_id)]
