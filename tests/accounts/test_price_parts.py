@@ -62,6 +62,9 @@ class Book:
     async def now(self) -> datetime:
         return NOW
 
+    async def older_nodes(self) -> Sequence[str]:
+        return []
+
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         told = {"entered_by": None, "forced_because": None, "withdrawn_by": None, "withdraw_reason": None}
         return [
@@ -83,6 +86,13 @@ class Book:
             dearer_for=0,
             cheaper_for=0,
         )
+
+
+class OvertakenBook(Book):
+    """Somebody else is always quicker."""
+
+    async def enter(self, change: PriceChange, *, actor: str) -> PriceEntry:
+        return PriceEntry(Entered.OVERTAKEN, None, None)
 
 
 def a_wish(at: datetime | None = None, *, force: str | None = None, **figures: object) -> PriceWish:
@@ -193,8 +203,17 @@ async def test_dearer_input_needs_tiers_that_are_no_cheaper() -> None:
     assert (await entered(book, a_wish(model=Decimal(3), parts=parts))) == merged(BEFORE, parts)
 
 
-async def test_a_change_that_names_no_part_leaves_them_as_they_are() -> None:
-    assert await entered(Book(a_price()), a_wish(model=Decimal("1.5"))) is None
+async def test_a_change_that_names_no_part_books_them_as_they_are() -> None:
+    book = Book(a_price())
+    assert await entered(book, a_wish(model=Decimal("1.5"))) == BEFORE
+    [change] = book.changes
+    assert change.figures == NewFigures(model=Decimal("1.5"), completion=Decimal(4), cached=Decimal(1))
+    assert change.follows == 1
+
+
+async def test_a_change_that_another_one_overtook_says_what_to_do() -> None:
+    with pytest.raises(PriceRefused, match=r"Nothing was entered\. Look at the prices as they are now"):
+        await entered(OvertakenBook(a_price()), a_wish(model=Decimal("1.5")))
 
 
 async def test_a_part_alone_is_a_change() -> None:

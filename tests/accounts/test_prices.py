@@ -12,6 +12,7 @@ from tests.customers import ACTOR, Customers
 from tests.storage.customers.benches import Time, books_are_clean
 from tests.storage.usage.rows import Counted, a_call
 from tollkeeper.accounts.price_parts import PriceRefused
+from tollkeeper.accounts.price_usd import UsdPrices, usd_of
 from tollkeeper.accounts.prices import (
     EnteredPrice,
     PriceWish,
@@ -116,6 +117,22 @@ async def test_even_a_forced_one_leaves_nodes_the_time_to_hear_of_it(
     now = await passing.now()
     at_once = await enter(desk, model, force="at once")
     assert timedelta(seconds=5) <= at_once.effective_from - now < timedelta(seconds=30)
+
+
+async def test_a_second_forced_change_within_seconds_follows_the_first_one(
+    customers: Customers, desk: PriceDesk
+) -> None:
+    """Both notations of the book: 2.50 USD of output are no multiple of 0.30 USD, and 2.40 USD are."""
+    model = await customers.a_model(price=NewPrice(model=Decimal("0.15"), completion=Decimal(8), cached=Decimal("0.1")))
+    booked = []
+    for usd in ({"output": "2.50"}, {"output": "2.40"}, {"cached": "0.05"}):
+        wish = PriceWish(model_id=model, usd=UsdPrices(usd), forced_because="a slip")
+        booked.append((await enter_price_change(wish, NOTICE, desk, actor=ACTOR)).price)
+    assert [usd_of(price, Kind.CHAT) for price in booked] == [
+        {"unit": "0.30", "cached": "0.03", "output": "2.50"},
+        {"unit": "0.30", "cached": "0.03", "output": "2.40"},
+        {"unit": "0.30", "cached": "0.05", "output": "2.40"},
+    ]
 
 
 async def test_what_is_not_named_stays_as_it_is(customers: Customers, desk: PriceDesk) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.customers import Customers
 from tests.office.staff import StaffClient, refused, told
 from tests.storage.usage.rows import Counted, a_call
+from tollkeeper import __version__
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.office.desks import Office
@@ -37,6 +38,34 @@ async def test_a_model_and_its_change_are_priced_in_usd(owner_client: StaffClien
     assert [row[0] for row in found] == [Decimal(20_000), Decimal(10_000)]
     none = await owner_client.post("/models", model="q", kind="image", sizes=[{"variant": "512x512"}])
     assert "in USD or in quota tokens" in none.text
+
+
+async def test_a_price_that_older_nodes_would_charge_wrongly_waits_until_there_are_none(
+    owner_client: StaffClient, owner: asyncpg.Connection
+) -> None:
+    await added(owner_client, "m", price={"usd": {"unit": "0.30", "output": "2.40"}})
+    await owner.execute("insert into node (name, version) values ('gw-2', '0.0.9'), ('gw-3', $1)", __version__)
+    does_not_divide = {"unit": "0.30", "output": "2.50"}
+    entered = await owner_client.post("/prices", model="m", usd=does_not_divide)
+    first = await owner_client.post("/models", model="n", price={"usd": does_not_divide})
+    for answer in (entered, first):
+        assert refused(answer) == (422, "refused")
+        assert "charge it wrongly: gw-2 (0.0.9). Nothing was entered. Upgrade or stop them" in answer.text
+    assert await owner.fetchval("select count(*) from price") == 1
+    told(await owner_client.post("/prices", model="m", usd={"output": "3"}))
+    await owner.execute("update node set heartbeat_at = now() - interval '16 s' where name = 'gw-2'")
+    told(await owner_client.post("/prices", model="m", usd=does_not_divide))
+    await added(owner_client, "n", price={"usd": does_not_divide})
+
+
+async def test_a_price_with_parts_of_its_own_in_a_tier_waits_too(
+    owner_client: StaffClient, owner: asyncpg.Connection
+) -> None:
+    tier = {"above_tokens": 200_000, "unit": "6", "output": "22.50"}
+    usd = {"unit": "3", "output": "15", "written_5m": "3.75", "tiers": [tier]}
+    await owner.execute("insert into node (name, version) values ('gw-2', '0.0.9')")
+    await added(owner_client, "m", price={"usd": usd})
+    assert "gw-2 (0.0.9)" in (await owner_client.post("/prices", model="m", usd={"unit": "2"})).text
 
 
 async def test_the_form_of_a_price_says_what_it_is_as_it_would_be_typed(owner_client: StaffClient) -> None:

@@ -2,7 +2,8 @@
 
 Rules of this file
 1. A part that is not named is taken from the row before; one that is unset costs what it would without it.
-2. A longer call never costs less a token than a shorter one: what is held for a call is reckoned at its longest.
+2. A price that some node would not charge as it is written is not entered.
+3. A longer call never costs less a token than a shorter one: what is held for a call is reckoned at its longest.
 """
 
 import re
@@ -20,7 +21,7 @@ from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota, plain_decimal, q
 from tollkeeper.core.money.parts import Part, PriceParts, PriceTier
 from tollkeeper.core.money.price_words import above
 from tollkeeper.core.money.prices import MILLIONTHS, Price
-from tollkeeper.ports.catalog.prices import NewParts, NewTier, Ratio
+from tollkeeper.ports.catalog.prices import NewParts, NewTier, PriceDesk, Ratio
 
 MULTIPLIER_BELOW = 10**8
 # For one call, or one use of a tool.
@@ -77,7 +78,9 @@ def merged(before: PriceParts | None, wish: NewParts) -> PriceParts:
         if figure is not UNSET
     }
     per_call = parts.per_call if wish.per_call is UNSET else _checked_amount(wish.per_call or Quota(0))
-    tools, tiers = _merged_tools(parts.tools, wish.tools), _merged_tiers(parts.tiers, wish.tiers)
+    unset = {name: None for name, figure in figures.items() if figure is None}
+    kept = tuple(msgspec.structs.replace(tier, **unset) for tier in parts.tiers)
+    tools, tiers = _merged_tools(parts.tools, wish.tools), _merged_tiers(kept, wish.tiers)
     return msgspec.structs.replace(parts, **figures, per_call=per_call, tools=tools, tiers=tiers)
 
 
@@ -94,8 +97,22 @@ def checked_tiers(price: Price) -> Price:
     return price
 
 
-def _by_unit(price: Price) -> tuple[int, int, int]:
-    return price.model * price.input, price.model * price.cached, price.model * price.completion
+async def check_nodes_know(parts: PriceParts | None, desk: PriceDesk) -> None:
+    """Whether every node charges a price as it is written. Raise PriceRefused."""
+    if parts is None or not parts.has_later_weights:
+        return
+    older = await desk.older_nodes()
+    if older:
+        raise PriceRefused(
+            "The book has to write this price in a way that older versions do not know, and nodes that run one would "
+            f"charge it wrongly: {', '.join(older)}. Nothing was entered. Upgrade or stop them, wait until they are no "
+            "longer among the nodes that are alive, and enter it again."
+        )
+
+
+def _by_unit(price: Price) -> list[int]:
+    weights = (price.input, price.cached, price.completion, *map(price.weight, Part))
+    return [price.model * weight for weight in weights]
 
 
 def _merged_tools(before: Mapping[str, int], wish: Mapping[str, Quota | None]) -> dict[str, int]:
@@ -128,12 +145,13 @@ def checked_lengths(lengths: Collection[int]) -> None:
 
 
 def _tier(length: int, tier: NewTier) -> PriceTier:
-    return PriceTier(
+    found = PriceTier(
         above_tokens=length,
         model=checked_multiplier(tier.model),
         completion=None if tier.completion is None else checked_multiplier(tier.completion),
         cached=None if tier.cached is None else checked_multiplier(tier.cached),
     )
+    return msgspec.structs.replace(found, **{name: checked_multiplier(each) for name, each in tier.parts.items()})
 
 
 def _checked_amount(amount: int) -> int:

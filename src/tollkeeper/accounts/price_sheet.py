@@ -51,7 +51,8 @@ def tier_costs(price: Price) -> dict[int, Costs]:
 def has_multipliers(price: Price, figures: NewFigures) -> bool:
     """Whether the book has multipliers before such a change, and after it."""
     named = (figures.completion, figures.cached, *_named_parts(figures.parts).values())
-    tiers = (each for tier in figures.parts.tiers.values() if tier for each in (tier.completion, tier.cached))
+    new = [tier for tier in figures.parts.tiers.values() if tier]
+    tiers = (each for tier in new for each in (tier.completion, tier.cached, *tier.parts.values()))
     whole = all(_is_whole(each) for each in (*named, *tiers) if isinstance(each, Fraction))
     return whole and (price.parts is None or price.parts.input is None)
 
@@ -97,7 +98,12 @@ def _changed(sheet: PriceSheet, figures: NewFigures) -> PriceSheet:
     shares |= {name: Fraction(each) for name, each in named.items() if each is not None}
     one = before if figures.model is None else Fraction(figures.model)
     row = {name: share * one for name, share in shares.items() if name not in ended}
-    tiers = {**sheet.tiers, **{length: _named_tier(tier) for length, tier in figures.parts.tiers.items()}}
+    unset = {name for name, each in named.items() if each is None}
+    kept = {
+        length: {name: cost for name, cost in costs.items() if name not in unset}
+        for length, costs in sheet.tiers.items()
+    }
+    tiers = {**kept, **{length: _named_tier(tier) for length, tier in figures.parts.tiers.items()}}
     return PriceSheet(row, {length: costs for length, costs in sorted(tiers.items()) if costs})
 
 
@@ -109,7 +115,7 @@ def _named_tier(tier: NewTier | None) -> Costs:
     """Empty: it ends."""
     if tier is None:
         return {}
-    one, named = Fraction(tier.model), {OUTPUT: tier.completion, CACHED: tier.cached}
+    one, named = Fraction(tier.model), {OUTPUT: tier.completion, CACHED: tier.cached, **tier.parts}
     return {INPUT: one} | {name: Fraction(each) * one for name, each in named.items() if each is not None}
 
 

@@ -79,8 +79,8 @@ def figures_in_usd(prices: UsdPrices, unit: Kind, before: Price | None) -> NewFi
     ratios |= _kept(before, model, set(usd)) | {name: None for name in usd if name not in named}
     parts = {part.value: ratios.get(part.value, UNSET) for part in Part}
     tiers = {length: _tier(tier) for length, tier in prices.tiers.items()}
-    if before is not None and not ratios.keys().isdisjoint((OUTPUT, CACHED)):
-        tiers = _kept_tiers(before) | tiers
+    if before is not None and ratios:
+        tiers = _kept_tiers(before, ratios) | tiers
     return NewFigures(
         model=model,
         completion=ratios.get(OUTPUT),
@@ -95,7 +95,8 @@ def with_usd(figures: NewFigures, in_usd: NewFigures) -> NewFigures:
     beside = NewParts(per_call=own.per_call, tools=own.tools, tiers=own.tiers)
     if figures != NewFigures(parts=beside):
         raise PriceRefused("Name prices in USD or as multipliers, not both. Nothing was entered.")
-    tiers = {**own.tiers, **in_usd.parts.tiers}
+    # Among those in USD are the tiers that nobody named, as they were.
+    tiers = {**in_usd.parts.tiers, **own.tiers}
     parts = replace(in_usd.parts, per_call=own.per_call, tools=own.tools, tiers=tiers)
     return replace(in_usd, parts=parts)
 
@@ -149,14 +150,20 @@ def _kept(before: Price | None, model: Decimal, named: set[str]) -> dict[str, Ra
     return {name: _ratio(name, cost * USD_OF_ONE, model) for name, cost in row.items()}
 
 
-def _kept_tiers(before: Price) -> dict[int, NewTier | None]:
-    """The tiers that there are, as they are: what they have by the row's multipliers costs as many USD as it did."""
+def _kept_tiers(before: Price, ratios: Mapping[str, Ratio | None]) -> dict[int, NewTier | None]:
+    """The tiers that there are, as they are: what they have by the row's multipliers costs as many USD as it did.
+    `ratios`: what becomes another multiple of input in the row; a part that ends there ends in tiers too."""
+    row = sheet_of(before).row
+    shares = {name: cost / row[INPUT] for name, cost in row.items() if row[INPUT]} | ratios
+    own = {part.value for part in Part if shares.get(part.value) is not None}
     found: dict[int, NewTier | None] = {}
     for length, usd in tier_costs(before).items():
         one = usd[INPUT]
         output, cached = (usd.get(name, one) / one if one else None for name in (OUTPUT, CACHED))
         model = Decimal(one.numerator) / one.denominator
-        found[length] = NewTier(model=model, completion=output, cached=cached)
+        by_input = {name: cost / one for name, cost in usd.items() if one and name in own}
+        parts = {name: share for name, share in by_input.items() if share != shares[name]}
+        found[length] = NewTier(model=model, completion=output, cached=cached, parts=parts)
     return found
 
 

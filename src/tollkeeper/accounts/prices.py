@@ -4,7 +4,7 @@ Rules of this file
 1. Announcing and entering are one act: what is in the book can be read by everybody.
 2. Whoever shortens the notice says why.
 3. What is not named is taken from the price that a change follows in the book, in a preview as in the change itself.
-   Parts are put together here, the three multipliers where they are booked.
+   A whole row is put together here; where another price came between reading and booking, nothing is booked.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,14 @@ from decimal import Decimal
 
 import msgspec
 
-from tollkeeper.accounts.price_parts import PriceRefused, checked_multiplier, checked_size, checked_tiers, merged
+from tollkeeper.accounts.price_parts import (
+    PriceRefused,
+    check_nodes_know,
+    checked_multiplier,
+    checked_size,
+    checked_tiers,
+    merged,
+)
 from tollkeeper.accounts.price_sheet import has_multipliers, rewritten
 from tollkeeper.accounts.price_usd import UsdPrices, figures_in_usd, with_usd
 from tollkeeper.accounts.reasons import checked_reason
@@ -35,6 +42,8 @@ from tollkeeper.ports.catalog.prices import (
 
 PREVIEWED = timedelta(days=7)
 ACCOUNTS_PREVIEWED_MOST = 20
+# Nothing takes effect sooner: as `time_to_tell_nodes` in the database.
+TO_TELL_NODES = timedelta(seconds=5)
 # What a first price follows.
 _NO_PRICE = Price(
     id=0,
@@ -81,8 +90,9 @@ class EnteredPrice(msgspec.Struct, frozen=True):
 
 async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk, *, actor: str) -> EnteredPrice:
     """Enter and announce a change. Raise PriceRefused, or NotOnFile."""
-    # A forced change follows what holds now: whether something else begins within its few seconds nobody can plan.
-    at = wish.effective_from or await desk.now() + (timedelta(0) if wish.forced_because else notice)
+    # Also a forced change follows what holds when it takes effect: what was forced seconds ago is among that.
+    ahead = TO_TELL_NODES if wish.forced_because else max(notice, TO_TELL_NODES)
+    at = wish.effective_from or await desk.now() + ahead
     before = await _before(wish, at, desk)
     figures = _wished(wish, before)
     new = _changed(before.price or _NO_PRICE, figures)
@@ -90,11 +100,13 @@ async def enter_price_change(wish: PriceWish, notice: timedelta, desk: PriceDesk
         model_id=wish.model_id,
         variant=wish.variant,
         figures=_columns(before.price, figures, new),
+        follows=(before.price or _NO_PRICE).id,
         effective_from=wish.effective_from,
         notice=notice,
         forced_because=None if wish.forced_because is None else checked_reason(wish.forced_because),
-        parts=None if new.parts == (before.price or _NO_PRICE).parts else new.parts or PriceParts(),
+        parts=new.parts or PriceParts(),
     )
+    await check_nodes_know(change.parts, desk)
     entry = await desk.enter(change, actor=actor)
     if entry.price is not None:
         return EnteredPrice(entry.price)
@@ -111,6 +123,11 @@ def _why_not(verdict: Entered, instant: datetime | None, *, forced: bool) -> str
         )
     if verdict is Entered.NO_FIGURES:
         return "This model has no such price yet: say its multiplier. Nothing was entered."
+    if verdict is Entered.OVERTAKEN:
+        return (
+            "Another price of this model was entered or withdrawn at the same moment, and this one would follow that. "
+            "Nothing was entered. Look at the prices as they are now, and enter this one again."
+        )
     hint = "Name a later time, or none, or force it with a reason"
     if forced:
         hint = "No price takes effect before every node knows of it"
@@ -144,7 +161,7 @@ async def preview_price_change(
 ) -> Preview:
     """What the calls of the last days would have cost, before this change and after it. Nothing is changed.
     Raise PriceRefused, or NotOnFile."""
-    at = wish.effective_from or await desk.now() + notice
+    at = wish.effective_from or await desk.now() + max(notice, TO_TELL_NODES)
     before = await _before(wish, at, desk)
     figures = _wished(wish, before)
     old = before.price
@@ -155,7 +172,7 @@ async def preview_price_change(
 
 async def price_to_follow(model_id: str, variant: str, notice: timedelta, desk: PriceDesk) -> Price | None:
     """What a change of this price would follow, were it announced now."""
-    at = await desk.now() + notice
+    at = await desk.now() + max(notice, TO_TELL_NODES)
     return _followed(await desk.rows(model_id), variant, at).price
 
 
@@ -217,15 +234,10 @@ def first_price(figures: NewFigures) -> NewPrice:
 
 
 def _columns(before: Price | None, figures: NewFigures, new: Price) -> NewFigures:
-    """The three multipliers to book: those that were named; or all, where prices are written otherwise than before."""
+    """The three multipliers to book, all of them: but for a first price without one for the model, which is refused."""
     model, completion, cached = (Decimal(each) / MILLIONTHS for each in (new.model, new.completion, new.cached))
-    if not has_multipliers(before or _NO_PRICE, figures):
-        return NewFigures(model=model, completion=completion, cached=cached)
-    return NewFigures(
-        model=None if figures.model is None else model,
-        completion=None if figures.completion is None else completion,
-        cached=None if figures.cached is None else cached,
-    )
+    is_said = before is not None or figures.model is not None
+    return NewFigures(model=model if is_said else None, completion=completion, cached=cached)
 
 
 def _changed(price: Price, figures: NewFigures) -> Price:

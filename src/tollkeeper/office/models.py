@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tollkeeper.accounts.new_models import first_prices
-from tollkeeper.accounts.price_parts import PriceRefused, multiplier_typed
+from tollkeeper.accounts.price_parts import PriceRefused, check_nodes_know, multiplier_typed
 from tollkeeper.accounts.price_usd import figures_in_usd, unit_multiplier, usd_price_typed, with_usd
 from tollkeeper.accounts.reasons import checked_reason
 from tollkeeper.core.calls.media import MediaLimits
@@ -158,8 +158,7 @@ async def add_model(office: Office, wish: NewModelWish, by: Actor) -> AddedModel
     if len(sizes) < len(wish.sizes):
         raise PriceRefused("The price of a size stands there twice. Nothing was added.")
     first = first_prices(wish.model, wish.kind, _first_figures(wish), sizes, by_token=wish.by_token)
-    usual = ModelTerms(token_caps=TokenCaps(), media=MediaLimits(), only_groups=wish.only_groups)
-    terms = _limited(usual, wish)
+    terms = _limited(ModelTerms(token_caps=TokenCaps(), media=MediaLimits(), only_groups=wish.only_groups), wish)
     model = NewModel(
         id=wish.model,
         kind=wish.kind,
@@ -169,6 +168,7 @@ async def add_model(office: Office, wish: NewModelWish, by: Actor) -> AddedModel
         media=terms.media,
         only_groups=wish.only_groups,
     )
+    await check_nodes_know(model.price.parts, office.prices)
     await office.catalog.add_model(model, actor=by.name)
     filled = first.filled
     return AddedModel(

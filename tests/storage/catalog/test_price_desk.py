@@ -55,6 +55,27 @@ async def enter(
     return entry.price
 
 
+async def test_a_change_put_together_from_another_price_than_the_one_before_is_not_booked(
+    customers: Customers, desk: PriceDesk
+) -> None:
+    model = await customers.a_model()
+    [first] = await desk.rows(model)
+    change = PriceChange(
+        model_id=model,
+        variant="",
+        figures=NewFigures(model=Decimal(2)),
+        effective_from=None,
+        notice=timedelta(days=1),
+        follows=first.price.id,
+    )
+    second = await desk.enter(change, actor=ACTOR)
+    assert second.price is not None
+    late = await desk.enter(change, actor=ACTOR)
+    none = await desk.enter(msgspec.structs.replace(change, follows=0), actor=ACTOR)
+    assert (late.verdict, late.price, none.verdict) == (Entered.OVERTAKEN, None, Entered.OVERTAKEN)
+    assert [row.price.id for row in await desk.rows(model)] == [first.price.id, second.price.id]
+
+
 async def test_the_parts_of_a_new_model_are_read_by_gateway_price_list_and_desk(
     customers: Customers, desk: PriceDesk, gateway: Database
 ) -> None:

@@ -109,6 +109,11 @@ class PriceParts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # By rising length.
     tiers: tuple[PriceTier, ...] = ()
 
+    @property
+    def has_later_weights(self) -> bool:
+        """Whether there are weights that came later than the others: older versions pass over them in silence."""
+        return self.input is not None or any(tier.weights for tier in self.tiers)
+
     def tier(self, input_units: int) -> PriceTier | None:
         """The one that holds for so much input."""
         found = None

@@ -48,6 +48,8 @@ class NewTier(msgspec.Struct, frozen=True, kw_only=True):
     model: Decimal
     completion: Ratio | None = None
     cached: Ratio | None = None
+    # By the names of parts: those that are another share of input than in the row.
+    parts: Mapping[str, Ratio] = msgspec.field(default_factory=dict)
 
 
 class NewParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +87,8 @@ class PriceChange(msgspec.Struct, frozen=True, kw_only=True):
     forced_because: str | None = None
     # None: as they are; otherwise all of them, as they become.
     parts: PriceParts | None = None
+    # The price that it was put together from, 0 where there is none yet. None: whichever is the one before.
+    follows: int | None = None
 
 
 class Entered(StrEnum):
@@ -93,6 +97,8 @@ class Entered(StrEnum):
     NO_FIGURES = "no_figures"
     TOO_SOON = "too_soon"
     TAKEN = "taken"
+    # By the time it was to be booked, it would have followed another price.
+    OVERTAKEN = "overtaken"
 
 
 class PriceEntry(msgspec.Struct, frozen=True):
@@ -174,6 +180,10 @@ class PriceDesk(Protocol):
     async def withdraw(self, price_id: int, reason: str, *, actor: str) -> Withdrawn: ...
 
     async def now(self) -> datetime: ...
+
+    async def older_nodes(self) -> Sequence[str]:
+        """Nodes that are alive and of an older version than this process, as `gw-2 (0.1.0)`."""
+        ...
 
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         """All of a model's, withdrawn ones too, or of every model; by model, variant and instant."""

@@ -20,8 +20,15 @@ from tollkeeper.storage.catalog.models import parts_text, price_of
 from tollkeeper.storage.catalog.price_preview import OF_A_PAGE, ReadingBounds, preview_of
 from tollkeeper.storage.postgres.changes import ChangeNotifier
 from tollkeeper.storage.postgres.database import Database
+from tollkeeper.storage.postgres.nodes import older_nodes
 
 ENTER = "select * from enter_price($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::jsonb)"
+FOLLOWED = """
+select coalesce(max(b.id), 0) from (
+    select p.id from price p
+    where p.model_id = $1 and p.variant = $2 and p.effective_from < $3 and p.withdrawn_at is null
+    order by p.effective_from desc limit 1) b
+"""
 COLUMNS = """
 select p.id, p.model_id, p.variant, p.effective_from, p.model_multiplier, p.completion_multiplier, p.cached_multiplier,
        p.parts, p.announced_at, p.entered_by, p.forced_because, p.withdrawn_at, p.withdrawn_by, p.withdraw_reason,
@@ -49,6 +56,10 @@ where ($1::text[] is null or p.model_id = any ($1))
 PAGE = COLUMNS + OF_PAGE + ORDER + " limit $4"
 
 
+class _Overtaken(Exception):
+    """Undoes what was booked."""
+
+
 class SqlPriceDesk:
     """The `PriceDesk` port. `previews`: how much a preview may read."""
 
@@ -60,9 +71,20 @@ class SqlPriceDesk:
     async def enter(self, change: PriceChange, *, actor: str) -> PriceEntry:
         figures = (change.figures.model, change.figures.completion, change.figures.cached)
         values = (change.effective_from, change.notice, change.forced_because, actor, parts_text(change.parts))
-        row = await self._database.row(ENTER, change.model_id, change.variant, *figures, *values)
+        of = (change.model_id, change.variant)
+        try:
+            async with self._database.transaction() as connection:
+                row = await connection.fetchrow(ENTER, *of, *figures, *values)
+                booked = row["booked"]
+                # The model is locked by now: the price before stays the one that it is.
+                if booked is not None and change.follows not in (
+                    None,
+                    await connection.fetchval(FOLLOWED, *of, booked["effective_from"]),
+                ):
+                    raise _Overtaken
+        except _Overtaken:
+            return PriceEntry(Entered.OVERTAKEN, None, None)
         await self._notifier.send()
-        booked = row["booked"]
         return PriceEntry(Entered(row["verdict"]), None if booked is None else price_of(booked), row["effective"])
 
     async def withdraw(self, price_id: int, reason: str, *, actor: str) -> Withdrawn:
@@ -74,6 +96,9 @@ class SqlPriceDesk:
         row = await self._database.row("select ledger_now()")
         now: datetime = row[0]
         return now
+
+    async def older_nodes(self) -> Sequence[str]:
+        return [f"{node.name} ({node.version})" for node in await older_nodes(self._database)]
 
     async def rows(self, model_id: str | None) -> Sequence[PriceRow]:
         return [_row(row) for row in await self._database.rows(ROWS, model_id)]

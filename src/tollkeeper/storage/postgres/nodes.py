@@ -1,6 +1,7 @@
 """Nodes: which are alive, by the database's clock."""
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 
@@ -32,6 +33,7 @@ select coalesce(n.name, h.node) as name, n.version, coalesce(n.started_at, h.sta
 from node n full join heard h on h.node = n.name
 order by is_alive desc, heartbeat_at desc, name limit $2
 """
+NUMBERS = re.compile(r"\d+")
 ALIVE_SECONDS = 3 * HEARTBEAT_EVERY_SECONDS
 LISTED_MOST = 1_000
 
@@ -39,6 +41,18 @@ LISTED_MOST = 1_000
 async def nodes_on_record(database: Database) -> Sequence[NodeRecord]:
     """Nodes that are alive first, then those that were heard of last."""
     return [NodeRecord(**row) for row in await database.rows(ON_RECORD, ALIVE_SECONDS, LISTED_MOST)]
+
+
+async def older_nodes(database: Database) -> Sequence[NodeRecord]:
+    """Nodes that are alive and of an older version than this process."""
+    nodes = await nodes_on_record(database)
+    return [node for node in nodes if node.is_alive and node.version is not None and is_older(node.version)]
+
+
+def is_older(version: str, than: str = __version__) -> bool:
+    """By the first three numbers. One that differs in something else, as `0.2.0rc1`, counts as older: it may be."""
+    its, own = ([int(number) for number in NUMBERS.findall(each)[:3]] for each in (version, than))
+    return its < own or (its == own and version != than)
 
 
 async def beat(database: Database, node_name: str, secrets_known: Sequence[str] = ()) -> None:
