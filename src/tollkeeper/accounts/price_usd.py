@@ -154,7 +154,8 @@ def _kept_tiers(before: Price, ratios: Mapping[str, Ratio | None]) -> dict[int, 
     """The tiers that there are, as they are: what they have by the row's multipliers costs as many USD as it did.
     `ratios`: what becomes another multiple of input in the row; a part that ends there ends in tiers too."""
     row = sheet_of(before).row
-    shares = {name: cost / row[INPUT] for name, cost in row.items() if row[INPUT]} | ratios
+    shares: dict[str, Ratio | None] = {name: cost / row[INPUT] for name, cost in row.items() if row[INPUT]}
+    shares.update(ratios)
     own = {part.value for part in Part if shares.get(part.value) is not None}
     found: dict[int, NewTier | None] = {}
     for length, usd in tier_costs(before).items():
