@@ -116,7 +116,7 @@ class MemoryLedger:
         """Nothing outlives this process, so there is nothing to remember."""
 
     def note_sending(self, request_id: UUID) -> None:
-        """As above."""
+        """Who dies with it has no successor that would ask."""
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         done = asyncio.get_running_loop().create_future()
