@@ -59,7 +59,6 @@ BY_FILE: Mapping[str, str] = {
     f"{ROOM}relay/pipeline.py": "edge",
     f"{ROOM}relay/call.py": "edge",
     "/proofs/speed/bare.py": "edge",
-    "/site-packages/aiohttp/": "upstream",
     "/site-packages/granian/asgi.py": "server",
 }
 # What stands below every stack of a process, and is at work in none of them.

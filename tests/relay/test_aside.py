@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
 from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.errors import MalformedBody
+from tollkeeper.core.steps import between_steps
 from tollkeeper.relay.aside import LARGE_BYTES, Aside
 
 
@@ -58,3 +60,48 @@ async def test_work_that_must_be_done_is_done_before_the_end_of_its_call_is_hear
     with pytest.raises(asyncio.CancelledError):
         await working
     assert done == [True]
+
+
+STEP_SECONDS = 0.02
+
+
+def a_step() -> None:
+    until = time.perf_counter() + STEP_SECONDS
+    while time.perf_counter() < until:
+        pass
+
+
+async def test_between_two_steps_as_much_time_is_the_loops_as_the_first_one_took() -> None:
+    def work() -> None:
+        for _ in range(3):
+            a_step()
+            between_steps()
+        a_step()
+
+    aside, begun = Aside(), time.perf_counter()
+    await aside.run(LARGE_BYTES + 1, work)
+    assert time.perf_counter() - begun >= 7 * STEP_SECONDS
+    await aside.run(LARGE_BYTES + 1, a_step)
+    assert time.perf_counter() - begun >= 9 * STEP_SECONDS
+
+
+async def test_nobody_else_pauses() -> None:
+    begun = time.perf_counter()
+    a_step()
+    for _ in range(1_000):
+        between_steps()
+    assert time.perf_counter() - begun < 1_000 * STEP_SECONDS
+
+
+async def test_a_large_order_is_read_in_steps() -> None:
+    """However large one of its texts is: else a call beside it would wait for the whole of it, again and again."""
+    pauses = 0
+
+    class Counting(Aside):
+        def _pause(self) -> None:
+            nonlocal pauses
+            pauses += 1
+
+    body = b'{"model":"m","messages":[{"role":"user","content":"%b"}]}' % (b"\\" * 4 * 1024 * 1024)
+    await Counting().read(read_chat, body)
+    assert pauses >= 15

@@ -149,6 +149,15 @@ def test_several_candidates_are_all_told_and_all_counted(caller: genai.Client, s
     assert (usage.candidates_token_count, usage.thoughts_token_count) == (6, 4)
 
 
+def test_no_chunk_reports_more_than_has_been_sent(caller: genai.Client) -> None:
+    chunks = ask(caller, "hi [[tokens=9 per_chunk=3]]", stream=True, candidate_count=3)
+    texts = [chunk.candidates[0].content.parts[0].text for chunk in chunks]
+    sent = [sum(map(count_text, texts[: at + 1])) for at in range(len(texts))]
+    reported = [chunk.usage_metadata.candidates_token_count for chunk in chunks]
+    assert all(told <= out for told, out in zip(reported, sent, strict=True))
+    assert reported[-1] == sent[-1] == 27
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_an_answer_can_be_withheld_and_a_prompt_blocked(caller: genai.Client, stream: bool) -> None:
     withheld = ask(caller, "[[safety=1 tokens=0]]", stream=stream)[-1]

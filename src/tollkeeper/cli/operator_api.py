@@ -5,9 +5,9 @@ Rules of this file
 2. A request that may have been done is never sent again by itself. Whoever typed the command is told what is known.
 """
 
-import aiohttp
+import ssl
+
 import msgspec
-from yarl import URL
 
 from tollkeeper import __version__
 from tollkeeper.cli.command import LOOK_FIRST
@@ -25,14 +25,15 @@ from tollkeeper.office.wire import (
     result_read,
     written,
 )
-from tollkeeper.ports import AlreadyOnFile, NotOnFile
+from tollkeeper.ports import AlreadyOnFile, Failure, NotOnFile, UpstreamFailed, UpstreamRequest
+from tollkeeper.providers.http import HttpAnswer, HttpUpstream
 from tollkeeper.settings import OperatorAccess
+from tollkeeper.steady import Timeout
 
 CONNECT_SECONDS = 10.0
 # Some acts look at everything: the chain of the audit trail, a trial of a provider.
 ANSWER_SECONDS = 180.0
 ANSWER_BYTES_MOST = 32 * 1024 * 1024
-NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 # What a refusal is raised as, so that a command may have an answer of its own to it.
 KINDS = {(404, "not_found"): NotOnFile, (409, "already_there"): AlreadyOnFile}
 
@@ -77,51 +78,48 @@ def refusal_of(url: str, sent: WishOnWire, answer: ApiAnswer) -> Exception:
 
 
 async def _exchange(access: OperatorAccess, sent: WishOnWire) -> ApiAnswer:
-    headers = {
-        "authorization": f"Bearer {access.key.reveal()}",
-        "accept-encoding": "identity",
-        "user-agent": f"tollkeeper/{__version__}",
-    }
+    headers = [("authorization", f"Bearer {access.key.reveal()}")]
     if sent.body is not None:
-        headers["content-type"] = "application/json"
+        headers.append(("content-type", "application/json"))
     if sent.once:
-        headers[ONCE] = sent.once
-    timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+        headers.append((ONCE, sent.once))
+    # As it was written: a slash in a name must stay %2F.
     address = f"{access.url}{PREFIX}{sent.path}" + (f"?{sent.query}" if sent.query else "")
+    request = UpstreamRequest(address, tuple(headers), sent.body or b"", ANSWER_SECONDS, method=sent.method)
+    client = HttpUpstream(connect_seconds=CONNECT_SECONDS, idle_seconds=ANSWER_SECONDS, private_allowed=True)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False) as client,
-            client.request(
-                # As it was written: a slash in a name must stay %2F.
-                sent.method,
-                URL(address, encoded=True),
-                data=sent.body,
-                headers=headers,
-                allow_redirects=False,
-            ) as response,
-        ):
-            return ApiAnswer(response.status, await _bounded(response), REPLAYED in response.headers)
-    except NOT_CONNECTED as problem:
-        raise Mistake(_not_reached(access.url, problem), ExitCode.STORE) from None
-    except (aiohttp.ClientError, TimeoutError, OSError):
+        async with Timeout(ANSWER_SECONDS):
+            answer = await client.send(request)
+            return ApiAnswer(answer.status, await _bounded(answer), answer.header(REPLAYED) is not None)
+    except UpstreamFailed as problem:
+        if problem.failure is Failure.UNREACHABLE:
+            raise Mistake(_not_reached(access.url, problem.__cause__), ExitCode.STORE) from None
         raise _lost(access.url, sent) from None
+    except TimeoutError:
+        raise _lost(access.url, sent) from None
+    except ValueError as problem:
+        raise Mistake(_not_reached(access.url, problem), ExitCode.STORE) from None
+    finally:
+        await client.close()
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    """Raise ClientPayloadError for more than any act answers."""
+async def _bounded(answer: HttpAnswer) -> bytes:
+    """Raise UpstreamFailed for more than any act answers."""
     body = bytearray()
-    async for piece in response.content.iter_any():
+    while piece := await answer.read():
         body += piece
         if len(body) > ANSWER_BYTES_MOST:
-            raise aiohttp.ClientPayloadError
+            raise UpstreamFailed(Failure.BROKEN)
     return bytes(body)
 
 
-def _not_reached(url: str, problem: Exception) -> str:
-    if isinstance(problem, aiohttp.ClientConnectorCertificateError):
-        why = f"its certificate is not valid: {problem.certificate_error}"
-    elif isinstance(problem, aiohttp.ClientConnectorError):
-        why = problem.os_error.strerror or str(problem.os_error)
+def _not_reached(url: str, why_not: BaseException | None) -> str:
+    if isinstance(why_not, ssl.SSLCertVerificationError):
+        why = f"its certificate is not valid: {why_not.verify_message}"
+    elif isinstance(why_not, OSError):
+        why = why_not.strerror or str(why_not)
+    elif isinstance(why_not, ValueError):
+        why = str(why_not)
     else:
         why = f"no connection within {CONNECT_SECONDS:.0f} s"
     return f"The operator API at {url} cannot be reached ({why}). Nothing was done. Is TOLLKEEPER_OPERATOR_URL right?"

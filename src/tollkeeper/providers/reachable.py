@@ -1,4 +1,4 @@
-"""SSRF protection: which provider addresses are called, judged by URL with every request and by IP on connecting.
+"""SSRF protection: which provider addresses are called, judged by name with every request and by IP on connecting.
 
 A name that was harmless when it was entered may stand for another address later (DNS rebinding). So what makes the
 sockets has the last word: nothing is connected that it does not let pass. Behind an egress proxy the proxy looks names
@@ -10,13 +10,11 @@ import socket
 from functools import lru_cache
 from typing import Any
 
-from yarl import URL
-
 from tollkeeper.core.provider_address import address_refusal, host_refusal
 
 # Hosts and addresses of which it is remembered that the log has told.
 REPORTED_MOST = 1_024
-URLS_KEPT = 4_096
+HOSTS_KEPT = 4_096
 
 log = logging.getLogger(__name__)
 
@@ -29,13 +27,13 @@ class Reachable:
     def __init__(self, *, private_allowed: bool) -> None:
         self._private_allowed = private_allowed
         self._reported: set[str] = set()
-        # A URL is judged once.
-        self.refuses = lru_cache(URLS_KEPT)(self._refuses)
+        # A host is judged once.
+        self.refuses = lru_cache(HOSTS_KEPT)(self._refuses)
 
-    def _refuses(self, url: URL) -> bool:
-        why = host_refusal(url.scheme, url.host or "", private_allowed=self._private_allowed)
+    def _refuses(self, scheme: str, host: str) -> bool:
+        why = host_refusal(scheme, host, private_allowed=self._private_allowed)
         if why is not None:
-            self._report(url.host or "", why)
+            self._report(host, why)
         return why is not None
 
     def socket(self, found: tuple[Any, ...]) -> socket.socket:

@@ -17,6 +17,7 @@ from tollkeeper.core.calls.json_numbers import read_float
 from tollkeeper.core.calls.large_json import look_through
 from tollkeeper.core.calls.malformed import malformed
 from tollkeeper.core.errors import PARAM_CHARACTERS_MOST, InvalidParameter, MalformedBody, UnsupportedParameter
+from tollkeeper.core.steps import between_steps
 
 NAMES_MOST = 256
 # Of strings, in the whole body: some fifty thousand messages or parts of messages.
@@ -54,12 +55,14 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
         if len(body) > FULLY_READ_BYTES_MOST:
             look_through(body)
         fields = decode_fields(body)
+        between_steps()
         # To the last number: what stays raw is not looked at closely.
         read_quotes = sum(_quotes_in_member(name, value) for name, value in fields.items())
     except NOT_READ:
         raise malformed(body) from None
     if len(fields) > NAMES_MOST:
         raise MalformedBody("The request body has too many parameters. Send those that the protocol knows.")
+    between_steps()
     if read_quotes != quotes + _escaped_by_number(body):
         raise MalformedBody("A member of an object stands twice in the request body. Send each once.")
     for name in fields:
@@ -72,6 +75,7 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
 def _quotes_in(value: Raw, levels: int = LEVELS_PARTED) -> int:
     """The quotes of a value that was read and written again. Of a member that stands twice, one name and value are
     lost, and their quotes with them. What is large is read in shares, so that no step takes long."""
+    between_steps()
     written = memoryview(value)
     if len(written) <= FULLY_READ_BYTES_MOST:
         return encode(decode(value)).count(b'"')
@@ -127,6 +131,7 @@ def _escaped_by_number(body: bytes) -> int:
 
 def read_asked(body: bytes, decode_asked: Callable[[bytes], Fields], wanted: Callable[[str], str]) -> Fields:
     """What is priced of a body. `wanted`: what to send instead, by the place of what is wrong."""
+    between_steps()
     try:
         return decode_asked(body)
     except msgspec.ValidationError as problem:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from tollkeeper.core.errors import MalformedBody
+from tollkeeper.core.steps import between_steps
 
 # Pretty-printed, so much is some fifty thousand messages.
 OUTSIDE_BYTES_MOST = 8 * 1024 * 1024
@@ -39,6 +40,7 @@ def look_through(body: bytes) -> None:
     """Raise MalformedBody. What is not JSON at all may pass: whoever reads it finds out."""
     outside = bytearray()
     for piece in _outside_of_strings(body):
+        between_steps()
         outside += piece
         if len(outside) > OUTSIDE_BYTES_MOST:
             raise MalformedBody(TOO_MANY)

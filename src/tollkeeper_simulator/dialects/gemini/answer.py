@@ -118,8 +118,10 @@ class ContentChunks:
         after = frames[0].after + b"]}}]"
         told = []
         for piece in pieces:
-            self._count(piece.tokens * self._scene.choices, is_thought=are_thoughts)
+            # With the first of its candidates the rest of them is yet to come: no report runs ahead of what was sent.
+            self._count(piece.tokens, is_thought=are_thoughts)
             told.append(piece._replace(escaped=piece.escaped + after + self._usage()))
+            self._count(piece.tokens * (self._scene.choices - 1), is_thought=are_thoughts)
         return Passage(told, around)
 
     def _count(self, tokens: int, *, is_thought: bool) -> None:

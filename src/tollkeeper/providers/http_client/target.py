@@ -1,0 +1,68 @@
+"""The address of a request, taken apart, and the head that goes out to it.
+
+Nothing that could end a line gets into a head: an address or a header with such a character is refused.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tollkeeper.ports import UpstreamRequest
+
+PORTS: Final = {"http": 80, "https": 443}
+# Addresses that are taken apart once.
+TARGETS_KEPT: Final = 4_096
+VISIBLE: Final = re.compile(r"[!-~]+")
+ALWAYS: Final = "accept: */*\r\naccept-encoding: identity\r\nuser-agent: tollkeeper\r\n"
+
+# What connections are kept by.
+Destination = tuple[str, int, bool]
+
+
+class Target(msgspec.Struct, frozen=True):
+    scheme: str
+    host: str
+    port: int
+    # As the Host header has it.
+    authority: str
+    path: str
+    destination: Destination
+
+    @property
+    def is_secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+@lru_cache(TARGETS_KEPT)
+def target_of(url: str) -> Target:
+    """Raise ValueError where it is no address that can be called."""
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS or parts.username is not None or not parts.hostname:
+        raise ValueError("it is no address of http or https")
+    host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode()
+    port = parts.port or PORTS[parts.scheme]
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    name = f"[{host}]" if ":" in host else host
+    authority = name if port == PORTS[parts.scheme] else f"{name}:{port}"
+    if not VISIBLE.fullmatch(f"{authority}{path}"):
+        raise ValueError("it has characters that no address may have")
+    return Target(parts.scheme, host, port, authority, path, (host, port, parts.scheme == "https"))
+
+
+def head(target: Target, request: UpstreamRequest, more: str = "", *, whole_address: bool = False) -> bytes:
+    """The head of a request. `more`: lines of headers beside its own. `whole_address`: as proxies want it. Raise
+    ValueError where a header has the end of a line in it."""
+    headers = "".join([f"{name}: {value}\r\n" for name, value in request.headers])
+    if headers.count("\n") != len(request.headers) or headers.count("\r") != len(request.headers) or "\0" in headers:
+        raise ValueError("a header has a character that none may have")
+    asked = target.url if whole_address else target.path
+    length = f"content-length: {len(request.body)}\r\n" if request.body or request.method != "GET" else ""
+    first = f"{request.method} {asked} HTTP/1.1\r\nhost: {target.authority}\r\n"
+    return f"{first}{ALWAYS}{more}{headers}{length}\r\n".encode()
