@@ -69,7 +69,7 @@ from tollkeeper.storage.customers.accounts import SqlBalances
 from tollkeeper.storage.customers.keys import SqlKeys
 from tollkeeper.storage.customers.lot_desk import SqlOpenLots
 from tollkeeper.storage.customers.redigest import SqlRedigests
-from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
+from tollkeeper.storage.ledger.bookkeeper import NOT_BEGUN, Bookkeeper
 from tollkeeper.storage.limits.limiter import RedisLimiter
 from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
@@ -84,6 +84,8 @@ SIGNAL_CONNECTIONS = 2
 BOOKING_CONNECTIONS = 4
 # Reports of the pool whose calls are in our own latency: five minutes of them.
 OWN_LOOKS = 60
+# How long, and how often, it is looked whether a worker can serve before its port is opened in any case.
+BEGINNING_LOOKS, BEGINNING_LOOK_SECONDS = 250, 0.02
 # The system's name for "not needed for now".
 MADV_PAGEOUT = 21
 # glibc's name of the size from which on a block is a mapping of its own.
@@ -146,7 +148,8 @@ def gateway(settings: Settings) -> App:
         if scope["type"] == "lifespan":
             stores = (notifier, lookups, signals, booking)
             closing = (*ends, *(store.close for store in stores), call_log.close, *telemetry.ends)
-            await lifespan(_life([lookups, signals, booking], always, closing), stopping, receive, send)
+            life = _life([lookups, signals, booking], always, closing, partial(_beginning, health, bookkeeper))
+            await lifespan(life, stopping, receive, send)
         else:
             last = stopping.last_on_its_connection(send) if stopping.begun else send
             await crowd.serve(http, scope, receive, last)
@@ -181,6 +184,14 @@ def reporter_of(pool: LivePool, figures: CallFigures) -> Callable[[], PoolReport
         return msgspec.structs.replace(pool.report(), own_bounds_ms=bounds_ms, own_counts=own.look())
 
     return report
+
+
+async def _beginning(health: Callable[[], HealthReport], bookkeeper: Bookkeeper) -> None:
+    """Wait until calls can be served, for some seconds, unless something is known to stand against that."""
+    for _ in range(BEGINNING_LOOKS):
+        if health().ready or bookkeeper.trouble not in {"", NOT_BEGUN}:
+            return
+        await asyncio.sleep(BEGINNING_LOOK_SECONDS)
 
 
 def stopping_of(settings: Settings, running: Running) -> Stopping:
@@ -246,12 +257,15 @@ async def _life(
     databases: Iterable[Database],
     always: Iterable[Callable[[], Coroutine[None, None, None]]],
     ends: Iterable[Callable[[], Awaitable[None]]],
+    beginning: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[None]:
-    """From the first connection to the last: what runs always, and how it is ended, in order."""
+    """From the first connection to the last: what runs always, and how it is ended, in order. The port is opened when
+    all that has begun: a worker that follows a dead one would refuse the first calls otherwise."""
     for database in databases:
         await database.open()
     tasks = [asyncio.create_task(begin()) for begin in always]
     try:
+        await beginning()
         yield
     finally:
         for task in tasks:
