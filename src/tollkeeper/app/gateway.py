@@ -98,7 +98,7 @@ GARBAGE_OBJECTS = 20_000
 def gateway(settings: Settings) -> App:
     """The ASGI application of one worker process."""
     forbid_core_dumps(inspectable=settings.inspectable)
-    lookups, signals, booking = _connection_pools(settings)
+    lookups, signals, booking = databases = _connection_pools(settings)
     changes, notifier, upstream = Changes(signals), notifier_of(settings), upstream_of(settings)
     bookkeeper, call_log = bookkeeper_of(settings, booking), CallLog(sys.stdout.fileno())
     book, lengths, aside = address_book_of(settings), ProcessAudioLengths(), Aside()
@@ -146,9 +146,8 @@ def gateway(settings: Settings) -> App:
 
     async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            stores = (notifier, lookups, signals, booking)
-            closing = (*ends, *(store.close for store in stores), call_log.close, *telemetry.ends)
-            life = _life([lookups, signals, booking], always, closing, partial(_beginning, health, bookkeeper))
+            closing = (*ends, *(store.close for store in (notifier, *databases)), call_log.close, *telemetry.ends)
+            life = _life(databases, always, closing, partial(_beginning, health, bookkeeper))
             await lifespan(life, stopping, receive, send)
         else:
             last = stopping.last_on_its_connection(send) if stopping.begun else send

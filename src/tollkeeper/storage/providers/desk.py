@@ -1,7 +1,6 @@
 """The desk for provider accounts in PostgreSQL: adds them, pauses them, and tells how each is doing."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 import asyncpg
 import msgspec
@@ -24,9 +23,6 @@ from tollkeeper.storage.postgres.database import Database
 from tollkeeper.storage.providers.accounts import account_named, account_with_key, place_of
 from tollkeeper.storage.providers.records import all_records, change_account, change_key, record_named, remove_account
 
-LATELY = timedelta(minutes=10)
-# Besides the hour that runs.
-A_DAY = timedelta(hours=23)
 # A day's usage log may be long; the operator waits for the query.
 READING_SECONDS = 60
 
@@ -41,18 +37,20 @@ SOLD_MODELS = "select id from model where retired_at is null order by id"
 SET_STATE = "update provider_account set state = $2 where name = $1"
 
 # What is added up by hours, and the attempts since: the last ten minutes are never added up yet. (While no worker runs,
-# nothing is, and all of the day is counted here.) Floors stand in selects of their own so that they are computed once.
+# nothing is, and all of the day is counted here.) Floors stand in selects of their own so that they are computed once;
+# what bounds the hours is written out, since of a select the planner does not know how few there are. (A day: 23 hours
+# and the one that runs.)
 STANDING = """
-with since as (select date_trunc('hour', ledger_now() - $2::interval, 'UTC') as at
-), fresh as materialized (
-    select *, request_id >= (select uuid_floor(ledger_now() - $1::interval)) as lately
-    from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(at) from since)),
+with fresh as materialized (
+    select *, request_id >= (select uuid_floor(ledger_now() - interval '10 minutes')) as lately
+    from provider_attempts(greatest((select id from provider_horizon), (select uuid_floor(
+                               date_trunc('hour', ledger_now() - interval '23 hours', 'UTC')))),
                            'ffffffff-ffff-ffff-ffff-ffffffffffff')
 ), told as (
     select account, sum(attempts) as attempts, sum(failed) as failed, round(avg(first_byte_ms)) as first_byte_ms,
            sum(delivered) as delivered, sum(charged) as charged, sum(cost) as cost
     from (select account, 0 as attempts, 0 as failed, null::integer as first_byte_ms, delivered, charged, cost
-          from provider_hour where hour >= (select at from since)
+          from provider_hour where hour >= date_trunc('hour', ledger_now() - interval '23 hours', 'UTC')
           union all
           select account, lately::integer, (lately and failed)::integer,
                  case when lately and not failed then first_byte_ms end, delivered::integer, charged, cost
@@ -158,7 +156,7 @@ class SqlProviderDesk:
             connection.transaction(readonly=True),
         ):
             await connection.execute(f"set local statement_timeout = '{READING_SECONDS}s'")
-            return [_standing(row) for row in await connection.fetch(STANDING, LATELY, A_DAY)]
+            return [_standing(row) for row in await connection.fetch(STANDING)]
 
     def _columns(self, account: NewProviderAccount) -> tuple[object, ...]:
         place = account.place
