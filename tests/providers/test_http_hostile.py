@@ -118,6 +118,15 @@ async def test_a_header_that_would_become_two_is_refused(header: tuple[str, str]
     assert not peer.heads
 
 
+async def test_what_a_request_says_of_itself_holds() -> None:
+    said = (("Host", "api.example"), ("user-agent", "another"), ("accept", "audio/mpeg"))
+    async with a_peer(answering) as peer, an_upstream() as upstream:
+        assert await whole(await upstream.send(UpstreamRequest(peer.url, said, b"{}", 5))) == b"hi"
+    lines = peer.heads[0].split("\r\n")
+    for line in ("host: api.example", "user-agent: another", "accept: audio/mpeg"):
+        assert [each for each in lines if each.startswith(line.partition(" ")[0])] == [line]
+
+
 @pytest.mark.parametrize(
     "url",
     [

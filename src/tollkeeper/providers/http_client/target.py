@@ -16,7 +16,8 @@ PORTS: Final = {"http": 80, "https": 443}
 # Addresses that are taken apart once.
 TARGETS_KEPT: Final = 4_096
 VISIBLE: Final = re.compile(r"[!-~]+")
-ALWAYS: Final = "accept: */*\r\naccept-encoding: identity\r\nuser-agent: tollkeeper\r\n"
+# What every request says of itself, unless it says otherwise.
+USUAL: Final = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agent", "tollkeeper"))
 
 # What connections are kept by.
 Destination = tuple[str, int, bool]
@@ -57,12 +58,15 @@ def target_of(url: str) -> Target:
 
 
 def head(target: Target, request: UpstreamRequest, more: str = "", *, whole_address: bool = False) -> bytes:
-    """The head of a request. `more`: lines of headers beside its own. `whole_address`: as proxies want it. Raise
-    ValueError where a header has the end of a line in it."""
+    """The head of a request. What it says of itself holds, the host included. `more`: lines of headers beside its own.
+    `whole_address`: as proxies want it. Raise ValueError where a header has the end of a line in it."""
     headers = "".join([f"{name}: {value}\r\n" for name, value in request.headers])
     if headers.count("\n") != len(request.headers) or headers.count("\r") != len(request.headers) or "\0" in headers:
         raise ValueError("a header has a character that none may have")
     asked = target.url if whole_address else target.path
     length = f"content-length: {len(request.body)}\r\n" if request.body or request.method != "GET" else ""
-    first = f"{request.method} {asked} HTTP/1.1\r\nhost: {target.authority}\r\n"
-    return f"{first}{ALWAYS}{more}{headers}{length}\r\n".encode()
+    said = {name.lower() for name, _ in request.headers}
+    usual = "".join(
+        [f"{name}: {value}\r\n" for name, value in (("host", target.authority), *USUAL) if name not in said]
+    )
+    return f"{request.method} {asked} HTTP/1.1\r\n{usual}{more}{headers}{length}\r\n".encode()
