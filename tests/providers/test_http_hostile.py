@@ -78,6 +78,22 @@ async def test_the_first_header_of_a_name_counts_and_trailers_do_not() -> None:
         assert (answer.header("Retry-After"), answer.header("x-late")) == ("7", None)
 
 
+async def test_an_answer_keeps_its_headers_when_its_connection_serves_another() -> None:
+    async def script(connection: Connection) -> None:
+        for number in (7, 9):
+            await connection.hear()
+            await connection.say(b"HTTP/1.1 429 Slow\r\nretry-after: %d\r\ncontent-length: 2\r\n\r\nhi" % number)
+        await connection.ended()
+
+    async with a_peer(script) as peer, an_upstream() as upstream:
+        first = await upstream.send(a_request(peer.url))
+        assert await whole(first) == b"hi"
+        second = await upstream.send(a_request(peer.url))
+        assert (first.header("retry-after"), second.header("retry-after")) == ("7", "9")
+        await second.close()
+    assert len(peer.connections) == 1
+
+
 async def test_an_answer_that_closes_its_connection_is_not_followed_by_another_on_it() -> None:
     closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nhi"
     async with a_peer(saying(closing)) as peer, an_upstream() as upstream:

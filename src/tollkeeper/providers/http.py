@@ -93,7 +93,7 @@ class HttpUpstream:
 class HttpAnswer:
     """An answer whose headers have come. One task at a time reads it."""
 
-    __slots__ = ("_connection", "_connections", "_idle_seconds", "_is_done", "header", "status")
+    __slots__ = ("_connection", "_connections", "_headers", "_idle_seconds", "_is_done", "status")
 
     is_translated = False
     untranslated: LeftOut | None = None
@@ -101,11 +101,15 @@ class HttpAnswer:
 
     def __init__(self, connections: Connections, connection: Connection, idle_seconds: float) -> None:
         self.status = connection.status
-        self.header = connection.header
+        self._headers = connection.headers
         self._connections = connections
         self._connection = connection
         self._idle_seconds = idle_seconds
         self._is_done = False
+
+    def header(self, name: str) -> str | None:
+        value = self._headers.get(name.lower().encode())
+        return None if value is None else value.decode("latin-1")
 
     async def read(self) -> bytes:
         connection = self._connection

@@ -26,8 +26,8 @@ BODILESS: Final = frozenset({204, 304})
 
 class Connection(asyncio.Protocol):
     __slots__ = (
-        *("_ahead_bytes", "_ends_with_connection", "_framing_bytes", "_headers", "_is_paused", "_loop", "_on_lost"),
-        *("_parser", "_persists", "_pieces", "_transport", "_waiter", "deadline", "destination", "failure", "is_lost"),
+        *("_ahead_bytes", "_ends_with_connection", "_framing_bytes", "_is_paused", "_loop", "_on_lost", "_parser"),
+        *("_persists", "_pieces", "_transport", "_waiter", "deadline", "destination", "failure", "headers", "is_lost"),
         *("is_over", "kept_since", "status", "was_kept"),
     )
 
@@ -49,7 +49,8 @@ class Connection(asyncio.Protocol):
 
     def _begin(self) -> None:
         self._parser = HttpResponseParser(self)
-        self._headers: dict[bytes, bytes] = {}
+        # Of this answer alone, whatever the connection serves next.
+        self.headers: dict[bytes, bytes] = {}
         self._pieces: list[bytes] = []
         self._ahead_bytes = 0
         self._framing_bytes = 0
@@ -94,10 +95,6 @@ class Connection(asyncio.Protocol):
             self._is_paused = False
             cast(asyncio.Transport, self._transport).resume_reading()
         return piece
-
-    def header(self, name: str) -> str | None:
-        value = self._headers.get(name.lower().encode())
-        return None if value is None else value.decode("latin-1")
 
     def fail(self, failure: Failure) -> None:
         """What came before can still be taken."""
@@ -180,7 +177,7 @@ class Connection(asyncio.Protocol):
         # Trailers come this way, too: nobody asks for them.
         if not self.status:
             # The first of its name counts.
-            self._headers.setdefault(name.lower(), value)
+            self.headers.setdefault(name.lower(), value)
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -188,10 +185,10 @@ class Connection(asyncio.Protocol):
             raise ValueError("there is no such status")
         if status < 200:
             # "Go on", "early hints" and the like: the answer is yet to come.
-            self._headers.clear()
+            self.headers.clear()
             return
         self.status = status
-        headers = self._headers
+        headers = self.headers
         is_chunked = headers.get(b"transfer-encoding", b"").lower().endswith(b"chunked")
         self._ends_with_connection = not (b"content-length" in headers or is_chunked or status in BODILESS)
 
