@@ -28,6 +28,15 @@ def test_lists_are_written_with_commas() -> None:
     assert load(NEEDED | {"TOLLKEEPER_AGENT_HOSTS": "a.example, b.example,"}).agent_hosts == ("a.example", "b.example")
 
 
+def test_an_address_of_the_database_may_name_several_servers() -> None:
+    several = "postgresql://a:b@one:1,[::1]:2,three/c?sslmode=require"
+    settings = load(NEEDED | {"TOLLKEEPER_DATABASE_URL": several})
+    assert settings.database_url.reveal() == several
+    # What a standby that is added finds in the journal is still this deployment's.
+    alone = load(NEEDED | {"TOLLKEEPER_DATABASE_URL": "postgresql://a:b@one:1/c?sslmode=require"})
+    assert settings.journal == alone.journal
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
@@ -62,6 +71,8 @@ def test_lists_are_written_with_commas() -> None:
         ("TRUSTED_PROXIES", "10.0.0.1/8", "has host bits set"),
         ("TRUSTED_PROXIES", "balancer", "does not appear to be"),
         ("DATABASE_URL", "postgresql://user:hunter2@host:port/x", "port is not a number"),
+        ("DATABASE_URL", "postgresql://user:hunter2@one:1,two:port/x", "must read host:port"),
+        ("DATABASE_URL", "postgresql://user:hunter2@one:1,/x", "must read host:port"),
         ("MAIN_HOSTS", "https://api.example/", "not a host name"),
         ("SMTP_URL", "mail.example", "must begin with smtp://"),
         ("SMTP_URL", "smtp://user:hunter2@mail.example", "MAIL_FROM must name a sender"),

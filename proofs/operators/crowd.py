@@ -40,6 +40,12 @@ select hour, sum(attempts), sum(failed), sum(delivered), sum(input_units), sum(o
        array_fill(4 * count(*), array[24])
 from provider_hour group by hour
 ;
+insert into provider_day (day, account, model_id, attempts, failed, delivered, input_units, output_units, charged, cost,
+                          first_byte)
+select (hour at time zone 'UTC')::date, account, model_id, sum(attempts), sum(failed), sum(delivered), sum(input_units),
+       sum(output_units), sum(charged), sum(cost), array_fill(4 * count(*), array[24])
+from provider_hour group by 1, account, model_id
+;
 insert into failure_hour (account, hour, failure, times, for_callers, unanswered)
 select case when n = 0 then '' else 'provider-' || n end,
        date_trunc('hour', now(), 'UTC') - make_interval(hours => h), failure,

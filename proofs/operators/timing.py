@@ -60,6 +60,9 @@ NEEDED: Mapping[str, Mapping[str, object]] = {
 }
 # What it would have cost at twice the price.
 PREVIEWED: Mapping[str, object] = {"model": A_MODEL, "multiplier": "2", "days": 7}
+# No list, but a reckoning of the bill of every account that used the model: it has a bound of its own.
+PREVIEW = f"a preview over {PREVIEWED['days']} days"
+PREVIEW_MS_MOST = 2_500.0
 # Where it is not 200: what is looked for is searched elsewhere.
 STATUSES = {"/staff/find": 303}
 
@@ -101,7 +104,7 @@ def askings(port: int, keys: Mapping[Scope, str], employed: Employed) -> Iterato
             yield f"{PREFIX}{act.path} {what}".strip(), asking
     path, body = PREFIX + preview_price.path, msgspec.json.encode(PREVIEWED).decode()
     headers = _signed(keys[preview_price.scope]) | {"Content-Type": "application/json"}
-    yield f"{path} over {PREVIEWED['days']} days", Asking(path=path, signed_in=False, headers=headers, body=body)
+    yield PREVIEW, Asking(path=path, signed_in=False, headers=headers, body=body)
 
 
 def _signed(key: str) -> dict[str, str]:

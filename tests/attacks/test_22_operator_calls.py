@@ -68,7 +68,7 @@ async def test_what_was_captured_is_worth_nothing_once_its_key_is_over(
     account = an_account(served)
     for name, end in {
         "gone": "update operator_key set revoked_at = ledger_now() where name = 'gone'",
-        "old": "update operator_key set expires_at = ledger_now() where name = 'old'",
+        "old": "update operator_key set expires_at = created_at where name = 'old'",
     }.items():
         key = await asyncio.to_thread(made_key, served.settings, name, "--scope", "money")
         captured = [bearer(key), ("Idempotency-Key", name)]

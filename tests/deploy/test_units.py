@@ -13,8 +13,8 @@ from tests.deploy.shipped import UNITS
 KNOWN = {
     "Unit": "Description Documentation Wants After Before Requires",
     "Service": """
-        Type ExecStart Environment EnvironmentFile User Group StateDirectory StateDirectoryMode Restart RestartSec
-        KillMode TimeoutStartSec TimeoutStopSec LimitNOFILE LimitCORE RemainAfterExit
+        Type ExecStart ExecReload Environment EnvironmentFile User Group StateDirectory StateDirectoryMode Restart
+        RestartSec KillMode TimeoutStartSec TimeoutStopSec LimitNOFILE LimitCORE RemainAfterExit
         NoNewPrivileges CapabilityBoundingSet AmbientCapabilities ProtectSystem ProtectHome PrivateTmp PrivateDevices
         ProtectClock ProtectControlGroups ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables
         ProtectProc RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID LockPersonality

@@ -65,7 +65,7 @@ async def test_without_its_database_it_answers_503_for_known_and_unknown_keys_an
         assert answer.headers["retry-after"] == "2"
         assert answer.error["code"] == "store_unavailable"
     assert house.status(stranger) == 503
-    assert house.node.status("/readyz") == 503
+    wait_until(lambda: house.node.status("/readyz") == 503, within_seconds=20)
     assert house.node.status("/livez") == 200
 
     house.postgres.start()

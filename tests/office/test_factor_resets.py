@@ -87,7 +87,7 @@ async def test_what_was_asked_for_is_void_after_a_day_and_can_be_refused(
     anna: StaffClient, bert: StaffClient, owner: asyncpg.Connection, account: int
 ) -> None:
     asked = await asked_by(anna, account)
-    await owner.execute("update factor_reset set expires_at = ledger_now()")
+    await owner.execute("update factor_reset set expires_at = ledger_now() - interval '1 s'")
     assert refused(await bert.post(f"/resets/{asked['id']}/confirm", **WHY)) == (422, "refused")
     assert told(await bert.get(f"/resets/{asked['id']}"))["state"] == "void"
     later = await asked_by(anna, account)

@@ -25,7 +25,8 @@ from tollkeeper.storage.usage.rollups import SqlRollups
 HOUR = timedelta(hours=1)
 # The endings that are a provider's failure; all others are the caller's doing, a limit of the caller's, or ours.
 PROVIDERS_FAULT = {Ending.UPSTREAM_BROKE, Ending.REFUSED}
-LIVE_POOL = Path(next(iter(migrations.__path__))) / "versions" / "0040_live_pool.sql"
+VERSIONS = Path(next(iter(migrations.__path__))) / "versions"
+LIVE_POOL, PROVIDER_DAYS = VERSIONS / "0040_live_pool.sql", VERSIONS / "0049_provider_days_filled.sql"
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -76,6 +77,37 @@ async def test_figures_are_the_same_before_and_after_they_are_added_up(
         await rolled_up(settings)
         assert [told(await owner_client.get(f"/figures/{by}", hours=24)) for by in ("hours", "models")] == before
         assert await office.providers.standing() == standing
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_days_that_are_added_up_as_a_whole_count_every_attempt_once(
+    owner_client: StaffClient, office: Office, owner: asyncpg.Connection, settings: Settings
+) -> None:
+    for hours_ago in range(25, 97, 6):
+        tried = Tried("main", first_byte_ms=10 * hours_ago), Tried("second", "timeout", None)
+        await attempted(owner, Customers(office), hours_ago, *tried)
+    spans = [(hours, account) for hours in (3, 20, 30, 47, 50, 77, 300) for account in ("", "main")]
+    before = [told(await owner_client.get("/figures/models", hours=hours, account=account)) for hours, account in spans]
+    calls = [await office.figures.calls_by_model(hours) for hours, _ in spans]
+    await rolled_up(settings)
+    assert [
+        told(await owner_client.get("/figures/models", hours=hours, account=account)) for hours, account in spans
+    ] == before
+    assert [await office.figures.calls_by_model(hours) for hours, _ in spans] == calls
+    assert len({str(each) for each in before}) == len(spans)
+
+
+@pytest.mark.usefixtures("a_day_of_calls")
+async def test_an_upgrade_fills_in_the_days(owner: asyncpg.Connection, settings: Settings) -> None:
+    await rolled_up(settings)
+    every = "select * from provider_day order by day, account, model_id"
+    before = [tuple(row) for row in await owner.fetch(every)]
+    async with owner.transaction():
+        # As where hours were added up by the version before, and some days by this one.
+        await owner.execute("update provider_day set attempts = 7 where account = 'main'")
+        await owner.execute("delete from provider_day where account <> 'main'")
+        await owner.execute(PROVIDER_DAYS.read_text())
+    assert [tuple(row) for row in await owner.fetch(every)] == before != []
 
 
 @pytest.mark.usefixtures("a_day_of_calls")

@@ -138,7 +138,7 @@ def gateway(settings: Settings) -> App:
         Revocations(relay.running, relay.keys).follow,
         crowd.watch,
         refusals.follow,
-        port_of(settings, "gateway", settings.metrics_port, watch.collect, processes=settings.workers).serve,
+        port_of(settings, "gateway", settings.metrics_port, watch.collect, processes=2 * settings.workers).serve,
         *rate_limits.always,
         *telemetry.always,
     )
@@ -210,12 +210,12 @@ def _health(
     wrong clock are told, and harm no call."""
     providers = "not read yet" if accounts.trouble is None else accounts.trouble or accounts.left_out or OK
     return HealthReport(
-        ready=changes.fresh and bookkeeper.ready and accounts.trouble == "" and not stopping.begun,
+        ready=changes.fresh and bookkeeper.ready and accounts.trouble == "" and not stopping.refuses,
         database=OK if changes.fresh else changes.trouble or "out of reach",
         schema=changes.schema.newer or OK,
         clock=changes.clock_trouble or OK,
         ledger=bookkeeper.trouble or OK,
-        node="stopping" if stopping.begun else OK,
+        node="stopping" if stopping.refuses else OK,
         redis=OK if notifier.connected and limiter.is_live else "out of reach, going by shares",
         providers=providers,
     )

@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import logging
 import logging.config
-import resource
 import signal
 import socket
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
@@ -33,18 +33,18 @@ from tollkeeper.app import console as console_application
 from tollkeeper.app import front as run_front
 from tollkeeper.app import work as run_jobs
 from tollkeeper.cli.command import command
+from tollkeeper.cli.descriptors import allowed_connections
 from tollkeeper.cli.exit_codes import ExitCode
 from tollkeeper.cli.gateway_server import GatewayServer
 from tollkeeper.cli.listing import AsJson, fields_of, show_list
 from tollkeeper.cli.speak import Mistake, say, settings_or_complain
 from tollkeeper.cli.startup_code import refuse_unknown_startup_code
+from tollkeeper.core.errors import ForOperators
 from tollkeeper.core_dumps import forbid_core_dumps
-from tollkeeper.settings import Settings
+from tollkeeper.settings import BadSettings, Settings
 
 # What stopping may take beyond the calls under way: their last words, and the books.
 KILL_AFTER_SECONDS = 30
-SPARE_DESCRIPTORS = 256
-LEAST_CONNECTIONS = 128
 
 
 class JsonLines(logging.Formatter):
@@ -85,19 +85,18 @@ def serve() -> None:
     chosen = settings_or_complain()
     forbid_core_dumps(inspectable=chosen.inspectable)
     refuse_unknown_startup_code(chosen.startup_files)
-    check_journal(chosen)
-    if told := missing_extra(chosen):
-        raise Mistake(told)
+    _need_what_serves(chosen)
     _need_port(chosen.host, chosen.port, "TOLLKEEPER_PORT")
     _need_port(chosen.metrics_host, chosen.metrics_port, "TOLLKEEPER_METRICS_PORT")
     _need_peppers(chosen, DatabaseRole.GATEWAY)
     logging.config.dictConfig(LOGGING)
     _need_database(chosen, DatabaseRole.GATEWAY)
     # A call under way has a connection to its caller and one to its provider.
-    connections = _allowed_connections(chosen.connections)
+    connections = allowed_connections(chosen.connections)
     logging.getLogger(__name__).info("node %s listens on http://%s:%d", chosen.node, chosen.host, chosen.port)
     GatewayServer(
         "tollkeeper.app:gateway",
+        renewed=gateway_as_set,
         address=chosen.host,
         port=chosen.port,
         interface=Interfaces.ASGI,
@@ -115,6 +114,30 @@ def serve() -> None:
     ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
 
 
+def gateway_as_set() -> Any:
+    """What a worker serves that follows another after SIGHUP: by the settings of that moment, if the node could begin
+    with them."""
+    # Whoever tells all processes of a node means the main one.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        chosen = settings_or_complain()
+        refuse_unknown_startup_code(chosen.startup_files)
+        _need_what_serves(chosen)
+        with ThreadPoolExecutor(1) as aside:
+            # Beside the event loop that is made for this process already.
+            aside.submit(_need_peppers, chosen, DatabaseRole.GATEWAY).result()
+        return gateway(chosen)
+    except (BadSettings, ForOperators, Mistake) as problem:
+        logging.getLogger(__name__).error("a worker cannot begin: %s", problem)
+        raise SystemExit(1) from None
+
+
+def _need_what_serves(chosen: Settings) -> None:
+    check_journal(chosen)
+    if told := missing_extra(chosen):
+        raise Mistake(told)
+
+
 @command()
 def front() -> None:
     """Stand before `serve`: let only well-formed requests through, and few connections per IP."""
@@ -122,7 +145,7 @@ def front() -> None:
     refuse_unknown_startup_code(chosen.startup_files)
     _need_port(chosen.front_host, chosen.front_port, "TOLLKEEPER_FRONT_PORT")
     logging.config.dictConfig(LOGGING)
-    _allowed_connections(chosen.connections)
+    allowed_connections(chosen.connections)
     where = f"{chosen.front_host}:{chosen.front_port}, before {chosen.host}:{chosen.port}"
     uvloop.run(_until_stopped(run_front(chosen), f"the front listens on {where}"))
 
@@ -163,7 +186,7 @@ def console() -> None:
     logging.config.dictConfig(LOGGING)
     _need_database(chosen, DatabaseRole.CONSOLE)
     # A chat has a connection to its reader and one to the gateway.
-    connections = _allowed_connections(chosen.connections)
+    connections = allowed_connections(chosen.connections)
     where = f"http://{chosen.console_host}:{chosen.console_port}"
     logging.getLogger(__name__).info("the console listens on %s", where)
     Granian(
@@ -221,30 +244,6 @@ def settings(as_json: AsJson = False) -> None:
         record=lambda row: fields_of(row, "variable", "value", "set_by", "what_for"),
         as_json=as_json,
     )
-
-
-def _allowed_connections(wanted: int) -> int:
-    """How many connections can be kept, of which each takes two descriptors. The usual limit of 1,024 descriptors is
-    there for programs that use select, and is raised as far as the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    descriptors = 2 * wanted + SPARE_DESCRIPTORS
-    if soft < descriptors:
-        soft = descriptors if hard == resource.RLIM_INFINITY else min(descriptors, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return connections_within(soft, wanted)
-
-
-def connections_within(descriptors: int, wanted: int) -> int:
-    """As many as there are descriptors for. A few less than wanted are no trouble; few are told."""
-    allowed = min(wanted, max(LEAST_CONNECTIONS, (descriptors - SPARE_DESCRIPTORS) // 2))
-    if allowed * 2 < wanted:
-        logging.getLogger(__name__).warning(
-            "%d connections at most, instead of %d: only %d descriptors are allowed (ulimit -n)",
-            allowed,
-            wanted,
-            descriptors,
-        )
-    return allowed
 
 
 def _need_database(chosen: Settings, part: DatabaseRole) -> None:

@@ -25,6 +25,7 @@ from tollkeeper.demo.servers.orphans import FolderWatch
 from tollkeeper.demo.servers.postgres import MissingProgram, binary
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.postgres import schema
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.rights import OWNER
 from tollkeeper.storage.postgres.trouble import ROLES
 
@@ -143,7 +144,7 @@ async def check_empty(settings: Settings) -> None:
 
 
 async def _first_thing_in(database_url: str) -> str | None:
-    owner = await asyncpg.connect(database_url)
+    owner = await connect(database_url)
     try:
         found: str | None = await owner.fetchval(FOUND)
         return found

@@ -28,6 +28,7 @@ MARK = "mark:"
 MARK_BYTES = 32
 FILE_VARIABLE = "TOLLKEEPER_CONFIG"
 SEVERAL_SERVERS = re.compile(r"rediss?\+(sentinel|cluster)://(?:[^/]*@)?([^/]*)(/?.*)")
+SEVERAL_DATABASES = re.compile(r"postgres(?:ql)?://(?:[^/?]*@)?([^/@?]*,[^/@?]*)(?:[/?].*)?")
 HOST_FORM = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 HEADER_FORM = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)=([!-~]([ -~]*[!-~])?)")
 SENDER_FORM = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>@\r\n]+ <[^<>@\s]+@[^<>@\s]+>")
@@ -161,7 +162,7 @@ def _secret(name: str, value: str) -> Secret:
     if name == "envelope_keys":
         keys_by_version(value, least_bytes=32, most_bytes=32)
     if name == "database_url":
-        _check_address(value, ("postgresql://", "postgres://"))
+        _check_database(value)
     if name == "redis_url":
         _check_redis(value)
     if name == "smtp_url" and value:
@@ -181,6 +182,15 @@ def _check_address(value: str, schemes: tuple[str, ...]) -> None:
     except ValueError:
         # The message would quote the address, and the address may hold a password.
         raise ValueError("its port is not a number") from None
+
+
+def _check_database(value: str) -> None:
+    """It may name several servers, of which one takes writes."""
+    found = SEVERAL_DATABASES.fullmatch(value)
+    if found is None:
+        _check_address(value, ("postgresql://", "postgres://"))
+    elif not all(map(HOST_FORM.fullmatch, found[1].split(","))):
+        raise ValueError("each of its hosts must read host:port, with commas between them")
 
 
 def _check_redis(value: str) -> None:

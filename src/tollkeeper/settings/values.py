@@ -1,6 +1,7 @@
 """The settings: what each is for, and what it is where nobody set it."""
 
 import hashlib
+import re
 import socket
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,17 @@ from tollkeeper.settings.journal_place import FORMER_FOLDER, usual_journal_folde
 from tollkeeper.settings.secret import Secret
 from tollkeeper.settings.terms import Terms
 
+# In an address, behind the login.
+OTHER_SERVERS = re.compile(r",[^/?]*")
+
 
 class Settings(Terms, frozen=True, kw_only=True):
     database_url: Annotated[
-        Secret, Meta(description="Address of PostgreSQL: postgresql://user:password@host:port/name.")
+        Secret,
+        Meta(
+            description="Address of PostgreSQL: postgresql://user:password@host:port/name; several with commas between "
+            "them, host:port,host:port, where another takes over when one dies."
+        ),
     ]
     redis_url: Annotated[
         Secret,
@@ -362,7 +370,8 @@ class Settings(Terms, frozen=True, kw_only=True):
 
     @property
     def _deployment(self) -> str:
-        database = self.database_url.rpartition("@")[2]
+        # Of several servers the first: a standby that is added behind it changes nothing.
+        database = OTHER_SERVERS.sub("", self.database_url.rpartition("@")[2], count=1)
         return hashlib.sha256(database.encode()).hexdigest()[:16]
 
     @property

@@ -4,7 +4,7 @@ import pytest
 
 from tollkeeper.core.calls.chat import CHOICES_MOST
 from tollkeeper.core.calls.meter import Meter
-from tollkeeper.core.calls.repeated import RepeatedByChoice
+from tollkeeper.core.calls.repeated import NO_CHOICE, RepeatedByChoice
 from tollkeeper.core.calls.tokens import count
 
 PARTS = [f"{at}. The keeper counts every token, and never twice. " for at in range(6)]
@@ -54,6 +54,12 @@ def test_a_label_that_some_chunks_lack_is_still_the_same() -> None:
     told = [("a", "m"), (None, "m"), ("a", None), ("a", "m")]
     assert [repeated.news(0, "", label) for label in told] == ["", "", "", ""]
     assert repeated.label == ("a", "m")
+
+
+def test_a_label_that_has_changed_counts_once_where_no_choice_stands_beside_it_either() -> None:
+    repeated = RepeatedByChoice()
+    told = [(0, None), (0, "first"), (NO_CHOICE, "second"), (NO_CHOICE, "third")]
+    assert [repeated.news(index, "", (label,)) for index, label in told] == ["", "first", "second", "third"]
 
 
 def test_what_is_kept_does_not_grow_with_the_choices_that_a_provider_invents() -> None:

@@ -67,3 +67,15 @@ def test_what_only_a_lenient_reader_reads_hides_nothing() -> None:
 
 def test_a_message_in_an_answer_of_many_bytes_is_not_looked_through() -> None:
     assert text_said_twice(b'{"a":"%b","a":0,"b":"%b"}' % (WORDS.encode(), b"x" * 2 * 1024 * 1024)) == ""
+
+
+def test_what_is_counted_as_it_was_written_is_not_counted_for_what_it_says_twice() -> None:
+    """As what is no UTF-8 is: nothing counts for more than it took to send."""
+    number = b"123456789012345678901234567890"
+    chunk = b'{"choices":[{"delta":{"role":"\xed\xa0\x80","a":%b,"b":"\xed\xa0\x80","a":%b}}]}' % (number, number)
+    meter = Meter()
+    meter.read_event(chunk)
+    assert 2 * len(number) < meter.characters <= len(chunk)
+    meter = whole(chunk)
+    assert meter.output_tokens > len(number) // 3
+    assert meter.characters <= len(chunk)

@@ -72,6 +72,13 @@ TARGET = Target(
         b',"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"length"}]' + USAGE + b"}",
         b'data: {"error":{"message":"no"}}\n\n' + EARLY,
         b'data: {"a":\x151e9}\n\n',
+        # A label that changed before it stands on a chunk without choices.
+        b'data: {"choices":1.0}\n\ndata: {"object":"many words of a label","choices":[""]}\n\ndata: {"object":"o"}\n\n',
+        # What is no text is counted as it is written, with what it says twice.
+        (
+            b'data: {"choices":[{"delta":{"role":"\xed\xa0\x80","a":123456789012345678901234567890,'
+            b'"b":"\xed\xa0\x80","a":123456789012345678901234567890}}]}\n\n'
+        ),
         b'data: {"a": 1e9}\n\ndata: {"flags":[true,true,false]}\n\n',
     ),
     words=(b'"choices"', b'"delta"', b'"message"', b'"usage"', b'"index"', b'"finish_reason"', b'"error"', b"null"),

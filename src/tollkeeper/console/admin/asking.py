@@ -46,6 +46,6 @@ async def asker_of(request: Request, office: Office, trusted_proxies: tuple[Netw
         raise OperatorKeyNotKnown
     peer = request.client.host if request.client else ""
     client = client_ip(peer, request.headers.getlist("x-forwarded-for"), trusted_proxies)
-    key = require_usable(await office.operator_keys.find(operator_key_digest(text)), office.now(), client)
+    key = require_usable(await office.operator_keys.find(operator_key_digest(text)), client)
     await office.operator_keys.note_use(key.id)
     return Asker(key)

@@ -3,6 +3,7 @@
 from starlette.responses import Response
 
 from tollkeeper.console.pages import staff_get
+from tollkeeper.console.staff.details import details_of
 from tollkeeper.console.staff.list_links import next_page
 from tollkeeper.console.visit import Visit
 from tollkeeper.core.people.operator_keys import Scope
@@ -29,7 +30,7 @@ async def show(visit: Visit) -> Response:
         page = Listed[AuditRow]([])
     chain = await verify_audit(visit.desks.office, NoWish(), visit.by) if visit.query.get("chain") else None
     older = next_page(visit, "/staff/audit", page)
-    return visit.page("audit.html", rows=page.data, older=older, asked=asked, chain=chain)
+    return visit.page("audit.html", rows=page.data, older=older, asked=asked, chain=chain, details_of=details_of)
 
 
 PAGES = (staff_get("/staff/audit", show, Scope.READ),)

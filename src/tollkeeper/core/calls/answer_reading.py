@@ -118,8 +118,18 @@ def read_chunk(text: bytes) -> ReceivedAnswer:
     except NOT_READ:
         pass
     answer = read_answer(text)
-    answer.strange_text += text_said_twice(text)
+    if twice := text_said_twice(text):
+        # Where a part is counted as it was written, what it says twice is in it already.
+        answer.strange_text += twice[: max(0, len(text) - _characters(answer))]
     return answer
+
+
+def _characters(answer: ReceivedAnswer) -> int:
+    """How many are counted of it."""
+    choices = answer.choices or ()
+    words = [words for choice in choices for words in (choice.delta, choice.message) if words is not None]
+    strange = [answer.strange_text, *(choice.strange_text for choice in choices)]
+    return sum(map(len, strange)) + sum(len(each.text) for each in words)
 
 
 def read_answer(text: bytes) -> ReceivedAnswer:

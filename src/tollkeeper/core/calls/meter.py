@@ -210,7 +210,8 @@ class Meter:
         while self._unwatched:
             self._watch(self._unwatched.pop())
         if self._unread:
-            self._count_strange(text_said_twice(self._unread))
+            # Where a part is counted as it was written, what it says twice is in it already.
+            self._count_strange(text_said_twice(self._unread)[: max(0, len(self._unread) - self.characters)])
             self._unread = b""
 
     def note_untranslated(self, untranslated: LeftOut) -> None:

@@ -7,7 +7,7 @@ Rules of this file
 4. What stands on a chunk without choices may be said for any of them, so the same again counts again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tollkeeper.core.calls.answer_forms import Label, ReceivedToolCall
 from tollkeeper.core.calls.chat import CHOICES_MOST
@@ -23,11 +23,15 @@ class RepeatedTexts:
 
     __slots__ = ("_changing", "label", "remark")
 
-    def __init__(self, label: Label) -> None:
+    def __init__(self, label: Label, changing: Iterable[int] = ()) -> None:
         self.label = label
         self.remark = ""
-        # Places in the label whose text has changed.
-        self._changing: set[int] = set()
+        # Places in the label whose text has changed: their first text is counted.
+        self._changing = set(changing)
+
+    def as_known_now(self) -> "RepeatedTexts":
+        """Another that knows the same label, and how much of it is counted."""
+        return RepeatedTexts(self.label, self._changing)
 
     def news(self, remark: str, label: Label, *, again: bool) -> str:
         """What was not here before. `again`: a remark counts even if it is the same."""
@@ -51,11 +55,12 @@ class RepeatedTexts:
 class RepeatedByChoice:
     """The same by choice. Those that nobody could have asked for are taken for one."""
 
-    __slots__ = ("_by_index", "label")
+    __slots__ = ("_by_index", "_last", "label")
 
     def __init__(self) -> None:
         self._by_index: dict[int, RepeatedTexts] = {}
-        # The last one, of whichever choice.
+        self._last: RepeatedTexts | None = None
+        # The last one, of whichever choice. Every chunk is compared with it.
         self.label: Label | None = None
 
     def news(self, index: int, remark: str, label: Label) -> str:
@@ -64,11 +69,12 @@ class RepeatedByChoice:
             index = CHOICES_MOST
         last = self._by_index.get(index)
         if last is None:
-            last = self._by_index[index] = RepeatedTexts(label if index != NO_CHOICE or not self.label else self.label)
+            known = self._last if index == NO_CHOICE else None
+            last = self._by_index[index] = RepeatedTexts(label) if known is None else known.as_known_now()
         elif remark == last.remark and label == last.label and index != NO_CHOICE:
             return ""
         new = last.news(remark, label, again=index == NO_CHOICE)
-        self.label = last.label
+        self._last, self.label = last, last.label
         return new
 
 

@@ -112,6 +112,8 @@ class OperatorKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     created_by: str
     expires_at: datetime
+    # By the database's clock, which set the time of everything else on file.
+    expired: bool
     revoked_at: datetime | None
     last_used_at: datetime | None
     # The staff login that it belongs to; None: a program's.
@@ -137,9 +139,9 @@ def may(scopes: Collection[Scope], needed: Scope) -> bool:
     return Scope.EVERYTHING in scopes or needed in scopes or (needed is Scope.READ and bool(scopes))
 
 
-def require_usable(record: OperatorKeyRecord | None, now: datetime, client: Ip | None) -> OperatorKeyRecord:
+def require_usable(record: OperatorKeyRecord | None, client: Ip | None) -> OperatorKeyRecord:
     """Raise OperatorKeyNotKnown, or OperatorKeyElsewhere."""
-    if record is None or record.revoked_at is not None or record.expires_at <= now:
+    if record is None or record.revoked_at is not None or record.expired:
         raise OperatorKeyNotKnown
     if record.login_disabled or not record.rights:
         raise OperatorKeyNotKnown

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.schema import FUNCTIONS
 
 # While this stands, the time is that of the machine and a shift.
@@ -43,7 +44,7 @@ class StoryClock:
 @asynccontextmanager
 async def story_clock(database_url: str) -> AsyncIterator[StoryClock]:
     """As long as this is open, the ledger's time is what the clock was set to; afterwards it is the real one again."""
-    owner = await asyncpg.connect(database_url, server_settings={"search_path": "tollkeeper", "jit": "off"})
+    owner = await connect(database_url, server_settings={"search_path": "tollkeeper", "jit": "off"})
     try:
         # The functions are this role's, so that nobody else has to be their owner.
         await owner.execute("set role tollkeeper_migrations")

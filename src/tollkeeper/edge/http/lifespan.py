@@ -6,7 +6,9 @@ Rules of this file
 2. Calls under way get `drain_seconds`; then they are told that the node stops, and are charged for what was delivered.
 3. SIGTERM may come twice, from the service manager and from the main process, and means no more then. SIGUSR1 comes
    from the main process alone, for somebody who does not want to wait: each one goes a stage further.
-4. Everything that calls need (heartbeat, books, stores) is ended only when there are no calls any more.
+4. SIGUSR2 comes where another process has taken this one's place: it stops likewise, but nobody need look elsewhere,
+   and /readyz says nothing of it.
+5. Everything that calls need (heartbeat, books, stores) is ended only when there are no calls any more.
 """
 
 import asyncio
@@ -42,6 +44,8 @@ class Stopping:
     def __init__(self, running: Running, *, lame_duck_seconds: float, drain_seconds: float) -> None:
         # Looked at by every call.
         self.begun = False
+        # Whether another process of this node takes its calls.
+        self.is_followed = False
         self._stage = StoppingStage.SERVING
         self._running = running
         self._lame_duck_seconds = lame_duck_seconds
@@ -49,11 +53,12 @@ class Stopping:
         self._overdue = asyncio.Event()
 
     def catch_signals(self) -> None:
-        """From now on, SIGTERM and SIGUSR1 come here."""
+        """From now on, SIGTERM, SIGUSR1 and SIGUSR2 come here."""
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGTERM, self.begin)
             loop.add_signal_handler(signal.SIGUSR1, self.hurry)
+            loop.add_signal_handler(signal.SIGUSR2, self.give_way)
         except (NotImplementedError, ValueError, RuntimeError):
             log.warning("SIGTERM cannot be caught here; calls under way will be ended by the server")
 
@@ -62,8 +67,20 @@ class Stopping:
         if self._stage is not StoppingStage.SERVING:
             return
         self.begun, self._stage = True, StoppingStage.LAME_DUCK
-        log.info("stopping: /readyz says 503, and calls are taken for %g s more", self._lame_duck_seconds)
+        said = "another worker is in its place" if self.is_followed else "/readyz says 503"
+        log.info("stopping: %s, and calls are taken for %g s more", said, self._lame_duck_seconds)
         asyncio.get_running_loop().call_later(self._lame_duck_seconds, self._close_port)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether balancers should look for another node."""
+        return self.begun and not self.is_followed
+
+    def give_way(self) -> None:
+        """Another process listens in the place of this one."""
+        if self._stage is StoppingStage.SERVING:
+            self.is_followed = True
+            self.begin()
 
     def hurry(self) -> None:
         """Do not wait for what is waited for now."""

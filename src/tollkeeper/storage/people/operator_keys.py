@@ -10,8 +10,9 @@ from tollkeeper.ports.operators import NewOperatorKey
 from tollkeeper.storage.postgres.database import Database
 
 COLUMNS = """
-select k.id, k.name, k.hint, k.scopes, k.only_networks, k.created_at, k.created_by, k.expires_at, k.revoked_at,
-       k.last_used_at, k.account_id, l.role as login_role, coalesce(a.disabled_at is not null, false) as login_disabled
+select k.id, k.name, k.hint, k.scopes, k.only_networks, k.created_at, k.created_by, k.expires_at,
+       k.expires_at <= ledger_now() as expired, k.revoked_at, k.last_used_at, k.account_id,
+       l.role as login_role, coalesce(a.disabled_at is not null, false) as login_disabled
 from operator_key k left join login l on l.account_id = k.account_id left join account a on a.id = k.account_id
 """
 FIND = f"{COLUMNS} where k.digest = $1"

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 import asyncpg
 
 from tollkeeper.core.diagnosis import Diagnosis, broken, clock, to_do, well
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.database import DatabaseRole
 from tollkeeper.storage.postgres.schema import known_revisions
 
 OLDEST_VERSION = 15
+# Of several servers.
+NO_PRIMARY = asyncpg.TargetServerAttributeNotMatched
 # What must not be lost when the server, or its machine, dies: each setting with the value that risks it.
 DURABLE = {
     "fsync": "a crash of the machine can destroy the whole database",
@@ -34,8 +37,8 @@ GRANTED = "select has_schema_privilege($1, 'tollkeeper', 'usage') and has_table_
 async def diagnose_postgres(url: str, patience_seconds: float) -> list[Diagnosis]:
     """What there is to say. Where the first line is broken, nothing else could be looked at."""
     try:
-        connection = await asyncpg.connect(url, timeout=patience_seconds, command_timeout=patience_seconds)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as problem:
+        connection = await connect(url, timeout=patience_seconds, command_timeout=patience_seconds)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError, NO_PRIMARY) as problem:
         return [_not_reached(problem)]
     try:
         return [
@@ -49,7 +52,8 @@ async def diagnose_postgres(url: str, patience_seconds: float) -> list[Diagnosis
 
 
 def _not_reached(problem: Exception) -> Diagnosis:
-    known = {
+    known: dict[type[Exception], tuple[str, str]] = {
+        NO_PRIMARY: ("none of the servers takes writes", "Promote one, or wait for what does that."),
         asyncpg.InvalidCatalogNameError: ("the database does not exist", "Make it: createdb NAME"),
         asyncpg.InvalidAuthorizationSpecificationError: (
             "the server does not let this login in",

@@ -19,6 +19,7 @@ import asyncpg
 from tollkeeper import __version__
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.core.people.reasons import reason_said
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.trouble import DatabaseTrouble, place_of_database, trouble_in
 
 # Classes of SQLSTATE that speak of the server and our way to it, not of what we asked: connection, authorisation,
@@ -63,6 +64,7 @@ class Database:
         """Make the pool. Connects to nothing yet: a node may start while its database is away."""
         self._pool = await asyncpg.create_pool(
             self._url,
+            connect=connect,
             min_size=0,
             max_size=self.connections,
             timeout=self._patience_seconds,
@@ -101,8 +103,9 @@ class Database:
                 connection = await self._pool.acquire()
                 try:
                     yield connection
-                except asyncio.CancelledError:
-                    # The statement under way would be waited for, and a frozen server never answers.
+                except (asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError):
+                    # The statement under way would be waited for, and a frozen server never answers. One that takes no
+                    # writes any more is not the server that we want.
                     connection.terminate()
                     raise
                 finally:

@@ -9,6 +9,7 @@ import asyncio
 import asyncpg
 import msgspec
 
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.rights import OWNER
 
 LOCK = "select pg_try_advisory_lock(hashtext('tollkeeper.indexes'))"
@@ -57,7 +58,7 @@ async def build_indexes(database_url: str, indexes: tuple[IndexAside, ...]) -> N
     if not indexes:
         return
     own = {"role": OWNER, "search_path": "tollkeeper", "statement_timeout": "0"}
-    connection = await asyncpg.connect(database_url, server_settings=own)
+    connection = await connect(database_url, server_settings=own)
     try:
         while not await connection.fetchval(LOCK):  # noqa: ASYNC110 (nobody here knows when another ends)
             await asyncio.sleep(ASK_EVERY_SECONDS)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import msgspec
 
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.trouble import GUIDE, OLDEST_VERSION, ROLES, DatabaseUnfit
 
 # One migrator at a time, by an advisory lock.
@@ -148,7 +149,7 @@ async def make_roles(database_url: str) -> None:
 @asynccontextmanager
 async def migrating(database_url: str) -> AsyncIterator[tuple[asyncpg.Connection, LoginRights]]:
     """A connection with the roles made, while no other migrator has one. Raise DatabaseUnfit."""
-    connection = await asyncpg.connect(database_url, timeout=CONNECT_SECONDS)
+    connection = await connect(database_url, timeout=CONNECT_SECONDS)
     try:
         async with connection.transaction():
             await connection.execute("select pg_advisory_xact_lock(hashtext($1))", LOCK)

@@ -10,12 +10,14 @@ Rules of this file
 import getpass
 import socket
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import asyncpg
 import msgspec
 
 from tollkeeper.core.errors import ForOperators, StoreUnavailable
+from tollkeeper.storage.postgres.connecting import servers_of
 
 OLDEST_VERSION = 15
 DEFAULT_PORT = 5432
@@ -36,7 +38,7 @@ DATABASE_FAILURES = (StoreUnavailable, DatabaseUnfit, asyncpg.PostgresError, asy
 
 
 class DatabasePlace(msgspec.Struct, frozen=True):
-    """Where a database is, for words."""
+    """Where a database is, for words. Of several servers, hosts and ports have commas between them."""
 
     host: str
     port: str
@@ -45,7 +47,8 @@ class DatabasePlace(msgspec.Struct, frozen=True):
 
     @property
     def server(self) -> str:
-        return f"{self.host}:{self.port}"
+        ports = cycle(self.port.split(","))
+        return " or ".join(f"{host}:{port}" for host, port in zip(self.host.split(","), ports, strict=False))
 
     @property
     def options(self) -> str:
@@ -68,6 +71,12 @@ class DatabaseTrouble(msgspec.Struct, frozen=True):
 
 def place_of_database(url: str) -> DatabasePlace:
     """As far as it can be read."""
+    places = [_place_of_server(server) for server in servers_of(url)]
+    hosts, ports = (",".join(each) for each in ((place.host for place in places), (place.port for place in places)))
+    return msgspec.structs.replace(places[0], host=hosts, port=ports)
+
+
+def _place_of_server(url: str) -> DatabasePlace:
     try:
         address = urlsplit(url)
         host, port = address.hostname, address.port
@@ -220,6 +229,10 @@ TOLD_OF_KIND: tuple[tuple[type[BaseException], TroubleTeller], ...] = (
         socket.gaierror,
         # A name may come with its server, as those of containers do.
         _awaited("The name {place.host} is not known here. Is the host in TOLLKEEPER_DATABASE_URL right?"),
+    ),
+    (
+        asyncpg.TargetServerAttributeNotMatched,
+        _passing("PostgreSQL at {place.server} only reads: none of them is the primary just now."),
     ),
     (
         asyncpg.InternalClientError,

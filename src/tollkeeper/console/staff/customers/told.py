@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from tollkeeper.console import figures
+from tollkeeper.console.staff.details import details_but
 from tollkeeper.core.partner.plan import usd_of_micros
 from tollkeeper.office.accounts import TimelineRow
 
@@ -87,7 +87,6 @@ ABOUT: Sequence[tuple[str, str, str]] = (
     ("dispute.", "dispute", "call"),
     ("login.reset_", "reset", "reset"),
 )
-SECONDS = 19
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +111,7 @@ def happened(row: TimelineRow) -> Happened:
         href=PLACES[kind].format(quote(number)) if kind in PLACES else "",
         amount=_amount(row),
         reason=str(row.detail.get("reason") or row.detail.get("why") or ""),
-        details=[(name.replace("_", " "), _text(value)) for name, value in row.detail.items() if _is_told(name, value)],
+        details=details_but(LEFT_OUT, row.detail),
     )
 
 
@@ -129,19 +128,3 @@ def _amount(row: TimelineRow) -> str:
         return figures.usd(row.amount.micro_quota)
     micros = row.detail.get("usd_micros")
     return f"${usd_of_micros(micros)}" if isinstance(micros, int) else ""
-
-
-def _is_told(name: str, value: Any) -> bool:
-    return name not in LEFT_OUT and value not in (None, "", [], {})
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_text(each)}" for name, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    text = str(value)
-    # A moment of the database's, to the second.
-    return text[:SECONDS].replace("T", " ") if text[10:11] == "T" and text[4:5] == "-" else text

@@ -40,6 +40,18 @@ begin
             output_units = h.output_units + excluded.output_units, charged = h.charged + excluded.charged,
             cost = h.cost + excluded.cost,
             first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b))
+    ), days as (
+        insert into provider_day as d
+        select hour::date, account, model_id, count(*), count(*) filter (where failed),
+               count(*) filter (where delivered), sum(input_units), sum(output_units), sum(charged), sum(cost),
+               first_byte_counts(array_agg(first_byte_ms) filter (where not failed))
+        from attempt group by hour::date, account, model_id
+        on conflict (day, account, model_id) do update
+        set attempts = d.attempts + excluded.attempts, failed = d.failed + excluded.failed,
+            delivered = d.delivered + excluded.delivered, input_units = d.input_units + excluded.input_units,
+            output_units = d.output_units + excluded.output_units, charged = d.charged + excluded.charged,
+            cost = d.cost + excluded.cost,
+            first_byte = array(select a + b from unnest(d.first_byte, excluded.first_byte) both_of (a, b))
     )
     insert into provider_hour as h
     select hour, account, model_id, count(*), count(*) filter (where failed), count(*) filter (where delivered),
@@ -55,6 +67,7 @@ begin
         first_byte = array(select a + b from unnest(h.first_byte, excluded.first_byte) both_of (a, b));
     update provider_horizon set id = step_end;
     delete from provider_hour where hour < ledger_now() - interval '100 days';
+    delete from provider_day where day < ledger_now() - interval '100 days';
     delete from service_hour where hour < ledger_now() - interval '100 days';
     delete from failure_hour where hour < ledger_now() - interval '100 days';
     return step_end < final;

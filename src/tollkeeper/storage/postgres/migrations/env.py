@@ -8,12 +8,12 @@ as their owner never run as the login that happened to migrate, be it a superuse
 
 import asyncio
 
-import asyncpg
 from alembic import context
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.rights import LOCK
 
 LOCK_SECONDS = 5
@@ -33,9 +33,7 @@ def migrate(connection: Connection) -> None:
 async def connect_and_migrate() -> None:
     url = context.config.get_main_option("sqlalchemy.url", "")
     # asyncpg reads the address itself: it knows parameters, such as sslmode, that SQLAlchemy would not pass on.
-    engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(url), poolclass=NullPool
-    )
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=lambda: connect(url), poolclass=NullPool)
     try:
         async with engine.connect() as connection:
             await connection.run_sync(migrate)
