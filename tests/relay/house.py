@@ -40,6 +40,7 @@ from tollkeeper.providers.vendors.anthropic import Anthropic
 from tollkeeper.providers.vendors.openai import OpenAI
 from tollkeeper.relay.answers.whole import AnyAnswer
 from tollkeeper.relay.aside import Aside
+from tollkeeper.relay.by_bound import QuotaInPlenty
 from tollkeeper.relay.call import Call, ClientLeft, Running
 from tollkeeper.relay.count_input import InputCounter
 from tollkeeper.relay.dispatch.attempt import Attempt
@@ -206,7 +207,7 @@ class House:
             catalog=made("catalog", self.catalog),
             clock=clock,
             ledger=lambda: ledger,
-            measures=Measures(InputCounter(), made("lengths", SaidLengths(2_500))),
+            measures=Measures(InputCounter(), made("lengths", SaidLengths(2_500)), QuotaInPlenty()),
             dispatcher=Dispatcher(
                 made("pool", self.pool), vendors, made("upstream", self.upstream), aside, loop_mark="mark"
             ),
@@ -280,6 +281,8 @@ class House:
         assert self.limiter.running == set(), "a place among the calls under way is still taken"
         assert self.running._calls == set(), "a call that is over is still known"
         assert not self.upstream.replies, "a provider was not asked"
+        plenty = self.relay.measures.plenty
+        assert (plenty._held, plenty._kept_characters) == ({}, 0), "a call that is over still holds by a bound"
 
     # What may happen while a call is under way: steps of a provider's reply.
 

@@ -53,6 +53,7 @@ from tollkeeper.ports.providers.live import PoolReport
 from tollkeeper.ports.refused import NoteRefused
 from tollkeeper.providers.pool import LivePool
 from tollkeeper.relay.aside import Aside
+from tollkeeper.relay.by_bound import QuotaInPlenty
 from tollkeeper.relay.call import Running
 from tollkeeper.relay.count_input import InputCounter
 from tollkeeper.relay.dispatch.dispatch import Dispatcher
@@ -111,7 +112,7 @@ def gateway(settings: Settings) -> App:
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
-        measures=Measures(InputCounter(), lengths),
+        measures=Measures(InputCounter(), lengths, QuotaInPlenty()),
         dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings), aside=aside),
         running=Running(),
         gate=rate_limits.gate,

@@ -52,7 +52,7 @@ async def quote(exchange: Exchange, services: Services) -> Reply:
         order = await relay.aside.read(operation.read, Spoken(body) if operation is MESSAGES else body)
         shelf = await pass_gate(exchange, caller, services)
         offer = shelf.find(order, operation.kind, caller, relay.clock.now())
-        ask = await operation.ask(order, offer.model, caller, relay.measures)
+        ask = await operation.ask(order, offer, caller, relay.measures, True)
         order.forget_content()
     finally:
         kept.let_go()

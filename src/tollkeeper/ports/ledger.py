@@ -83,8 +83,9 @@ class KeyBudget(msgspec.Struct, frozen=True):
 
 
 class HoldVerdict(msgspec.Struct, frozen=True):
-    """Whether quota was reserved. `available` is what there was of the quota that was short, or the debt; of a call
-    that was made before, what it holds or was charged. `first` is that call, where the same API key made it."""
+    """Whether quota was reserved. `available` is what there was of the quota that was short, or the debt; what is left
+    after a hold that was admitted; of a call that was made before, what it holds or was charged. `first` is that call,
+    where the same API key made it."""
 
     outcome: HoldOutcome
     available: Quota = Quota(0)

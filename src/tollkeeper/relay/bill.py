@@ -7,26 +7,23 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
 from tollkeeper.core.catalog.models import Offer, unit_of
 from tollkeeper.core.errors import (
     NodeStopping,
-    Unavailable,
-    WorkerFenced,
 )
-from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.money.amounts import Quota, usd_exact
 from tollkeeper.core.money.charge import Charge, ChargeTerms, Ending, Readings, UsageSource, charge
 from tollkeeper.core.money.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.money.quote import (
+    Ask,
     expected,
     most_more_tokens,
-    most_output_tokens,
     quote,
     quote_more,
     with_slack,
@@ -42,19 +39,18 @@ from tollkeeper.ports import (
     Progress,
     Settlement,
 )
+from tollkeeper.relay.by_bound import AskedInput
 from tollkeeper.relay.call import Call
 from tollkeeper.relay.dispatch.attempt import Attempt, seconds_of
+from tollkeeper.relay.patience import patiently
 from tollkeeper.relay.payment import PaymentTerms
-from tollkeeper.relay.short_of_quota import refusal_of
-
-Obtained = TypeVar("Obtained")
+from tollkeeper.relay.short_of_quota import refusal_of, what_would_fit
 
 CHECKPOINT_SECONDS = 5.0
-# How long a stream waits for a database that is away before it is ended, and how often it asks.
-EXTENSION_PATIENCE_SECONDS = 60.0
-EXTENSION_RETRY_SECONDS = 0.25
 # How long the caller of a call that cost nothing waits for the books to know: the same key may be sent again at once.
 KNOWN_WITHIN_SECONDS = 2.0
+# Charges in which the input is not as the provider reported it.
+OF_COUNTS = frozenset({UsageSource.COUNTED, UsageSource.COUNTED_INPUT})
 
 
 class AnyMeter(Readings, Protocol):
@@ -68,18 +64,19 @@ class AnyMeter(Readings, Protocol):
 
 class Bill:
     def __init__(
-        self, call: Call, caller: KeyRecord, payment: PaymentTerms, offer: Offer, ledger: Ledger, *, hold_seconds: int
+        self, call: Call, payment: PaymentTerms, asked: AskedInput, offer: Offer, ledger: Ledger, *, hold_seconds: int
     ) -> None:
-        ask = payment.ask
+        self.asked = asked
         self._call = call
         self._payment = payment
         self._hold_seconds = hold_seconds
-        self._caller = caller
+        self._caller = asked.caller
         self._model = offer.model
-        self._terms = ChargeTerms(ask, offer.model.token_caps, offer.rate)
+        self._caps = offer.model.token_caps
+        self._rate = offer.rate
         self._ledger = ledger
-        self._held = payment.bounded(quote(ask, offer.model.token_caps, offer.rate))
-        self._covered_tokens = expected(ask, offer.model.token_caps).output_units
+        self._held = self._quote()
+        self._covered_tokens = expected(asked.ask, self._caps).output_units
         self._extensions = 0
         self._checkpoint_after = asyncio.get_running_loop().time() + CHECKPOINT_SECONDS
         self._checkpoint: asyncio.Future[bool] | None = None
@@ -92,22 +89,22 @@ class Bill:
     @property
     def covered_tokens(self) -> int:
         """The output up to which no more has to be held."""
-        caps = self._terms.token_caps
-        capped = self._terms.ask.max_output_tokens is not None
-        if capped or self._covered_tokens >= caps.max_output_tokens * self._terms.ask.n:
+        caps = self._caps
+        capped = self.asked.ask.max_output_tokens is not None
+        if capped or self._covered_tokens >= caps.max_output_tokens * self.asked.ask.n:
             return with_slack(self._covered_tokens)
         return self._covered_tokens
 
     @property
     def input_units(self) -> int:
-        """The input as it was counted beforehand, of what was sent to who answers."""
-        ask = self._terms.ask
+        """The input as it was counted, of what was sent to who answers."""
+        ask = self.asked.counted()
         return ask.input_units + (ask.untranslated_tokens if self._is_native else 0)
 
     @property
     def max_output_tokens(self) -> int:
         """What the model can say."""
-        return self._terms.token_caps.max_output_tokens
+        return self._caps.max_output_tokens
 
     @property
     def most_tokens(self) -> int | None:
@@ -122,46 +119,60 @@ class Bill:
         """Whether only the provider's report says what was used: thoughts without words and uses of tools come at the
         end of an answer; what images, audio, files, written caches and what we cannot translate came to is said once,
         first or last."""
-        ask = self._terms.ask
-        if self._terms.token_caps.hidden_reasoning or ask.thinks or ask.uses_held:
+        ask = self.asked.ask
+        if self._caps.hidden_reasoning or ask.thinks or ask.uses_held:
             return True
         is_unknown = (
-            ask.has_media or ask.untranslated_tokens or (bool(ask.parts) and self._terms.rate.price.parts is not None)
+            ask.has_media or ask.untranslated_tokens or (bool(ask.parts) and self._rate.price.parts is not None)
         )
         return bool(is_unknown) and meter.so_far is None and meter.reported is None
 
     async def hold(self) -> None:
         """Hold quota for what is asked. Raise what stands against that."""
+        verdict = await self._hold()
+        if not verdict.granted and await self.asked.count():
+            # There is not enough for the bound. For the count there may be.
+            self._held = self._quote()
+            verdict = await self._hold()
+        if not verdict.granted:
+            need = f"this call needs {usd_exact(self._held)} USD"
+            raise refusal_of(verdict, need + what_would_fit(verdict, self.asked.ask, self._caps, self._rate))
+        self.asked.begin(self._held, verdict.available)
+
+    def _quote(self) -> Quota:
+        return self._payment.bounded(quote(self.asked.ask, self._caps, self._rate))
+
+    async def _hold(self) -> HoldVerdict:
+        ask = self.asked.ask
         order = HoldOrder(
             request_id=self._call.request.request_id,
             account_id=self._caller.account_id,
             key_id=self._caller.key_id,
             amount=self._held,
-            rate=self._terms.rate,
-            input_units=self._terms.ask.input_units,
+            rate=self._rate,
+            # A bound is nothing that a call could be charged by, should this process die.
+            input_units=0 if ask.is_bound else ask.input_units,
             seconds=self._hold_seconds,
             claim=self._payment.claim,
         )
-        verdict = await self._ledger.hold(order)
-        if not verdict.granted:
-            raise refusal_of(verdict, f"this call needs {usd_exact(self._held)} USD{self._advice(verdict)}")
+        return await self._ledger.hold(order)
 
     async def extend(self, output_tokens: int) -> None:
         """Hold for what has come already, and as much more as a call of this model is expected to need, or as there is
         quota for."""
         owed_tokens = max(0, output_tokens - self._covered_tokens)
-        step_tokens = self._terms.token_caps.hold_output_tokens * self._terms.ask.n
+        step_tokens = self._caps.hold_output_tokens * self.asked.ask.n
         verdict = await self._extend_by(owed_tokens + step_tokens)
         if not verdict.granted and verdict.outcome is not HoldOutcome.DEBT:
-            fits = most_more_tokens(verdict.available, self._terms.ask, self._terms.rate) or 0
+            fits = most_more_tokens(verdict.available, self.asked.ask, self._rate) or 0
             if fits > owed_tokens:
                 verdict = await self._extend_by(min(fits, owed_tokens + step_tokens))
         if not verdict.granted:
-            more = usd_exact(quote_more(step_tokens, self._terms.ask, self._terms.rate))
+            more = usd_exact(quote_more(step_tokens, self.asked.ask, self._rate))
             raise refusal_of(verdict, f"this answer would need {more} USD more to go on")
 
     async def _extend_by(self, more_tokens: int) -> HoldVerdict:
-        amount = quote_more(more_tokens, self._terms.ask, self._terms.rate)
+        amount = quote_more(more_tokens, self.asked.ask, self._rate)
         amount = Quota(self._payment.bounded(Quota(self._held + amount)) - self._held)
         extension = Extension(
             request_id=self._call.request.request_id,
@@ -171,7 +182,7 @@ class Bill:
             amount=amount,
             seconds=self._hold_seconds,
         )
-        verdict = await _patiently(partial(self._ledger.extend, extension))
+        verdict = await patiently(partial(self._ledger.extend, extension))
         if verdict.granted:
             self._extensions += 1
             self._held = Quota(self._held + amount)
@@ -183,12 +194,16 @@ class Bill:
         now = asyncio.get_running_loop().time()
         if now < self._checkpoint_after or self._checkpoint is not None:
             return
-        self._checkpoint_after = now + CHECKPOINT_SECONDS
-        usage = Usage(self.input_units, output_tokens())
-        due = Charge(min(self._terms.rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
-        self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
-        progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
-        self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
+        if self.asked.ask.is_bound:
+            # The checkpoint comes with the next piece.
+            self._checkpoint = asyncio.ensure_future(self.asked.count())
+        else:
+            self._checkpoint_after = now + CHECKPOINT_SECONDS
+            usage = Usage(self.input_units, output_tokens())
+            due = Charge(min(self._rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
+            self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
+            progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
+            self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
         self._checkpoint.add_done_callback(self._on_checkpoint)
 
     def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
@@ -207,28 +222,33 @@ class Bill:
     @property
     def known_charge(self) -> Quota | None:
         """What the answer costs if all of it comes, where that was known before."""
-        terms = self._terms
-        return self._payment.bounded(terms.rate.charge(Usage(terms.ask.input_units))) if terms.ask.measured else None
+        ask = self.asked.ask
+        return self._payment.bounded(self._rate.charge(Usage(ask.input_units))) if ask.measured else None
 
     def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
-        covered_tokens, held, terms = self._covered_tokens, self._held, self._terms
-        if self.input_units != terms.ask.input_units:
-            ask = msgspec.structs.replace(terms.ask, input_units=self.input_units)
-            terms = msgspec.structs.replace(terms, ask=ask)
-        due = charge(ending, terms, meter, complete=complete, covered_tokens=covered_tokens, held=held)
+        due = self._charge_for(self.asked.ask, ending, meter, complete=complete)
+        if self.asked.ask.is_bound and due.source in OF_COUNTS:
+            due = self._charge_for(self.asked.counted(), ending, meter, complete=complete)
         return msgspec.structs.replace(due, amount=self._payment.bounded(due.amount))
+
+    def _charge_for(self, ask: Ask, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
+        if self._is_native and ask.untranslated_tokens:
+            ask = msgspec.structs.replace(ask, input_units=self.input_units)
+        terms, covered_tokens = ChargeTerms(ask, self._caps, self._rate), self._covered_tokens
+        return charge(ending, terms, meter, complete=complete, covered_tokens=covered_tokens, held=self._held)
 
     def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> SettledCall:
         """Hand the settlement over. Return what the call came to."""
         costs = [self._cost(attempt, due) for attempt in attempts]
         receipts = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
         settled = self._ledger.settle(self._settlement(due, ending, receipts))
+        self.asked.end()
         if self._payment.claim is not None and not due.amount:
             self._freed = asyncio.ensure_future(settled)
         provider_seconds = seconds_of(attempts)
         return SettledCall(
             model=self._model.id,
-            kind=unit_of(self._model.kind, self._terms.rate.price),
+            kind=unit_of(self._model.kind, self._rate.price),
             ending=ending,
             charge=due,
             attempts=tuple(
@@ -249,14 +269,14 @@ class Bill:
         if claim is None:
             return
         note = partial(self._ledger.note_cut, self._call.request.request_id, self._caller.account_id, claim)
-        await _patiently(note)
+        await patiently(note)
 
     def _cost(self, attempt: Attempt, due: Charge) -> Quota:
         """What an attempt costs us, at its account's share of the list price: what it delivered, or the input alone."""
         if not attempt.may_have_cost:
             return Quota(0)
-        usage = Usage(self._terms.ask.input_units) if attempt.outcome else due.usage
-        return Quota(Rate(self._terms.rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
+        usage = Usage(self.asked.counted().input_units) if attempt.outcome else due.usage
+        return Quota(Rate(self._rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
 
     def _on_checkpoint(self, done: "asyncio.Future[bool]") -> None:
         self._checkpoint = None
@@ -273,28 +293,3 @@ class Bill:
             ending=ending,
             attempts=tuple(attempts),
         )
-
-    def _advice(self, verdict: HoldVerdict) -> str:
-        """The largest answer that could be asked for, where there is one."""
-        ask = self._terms.ask
-        fits = most_output_tokens(verdict.available, ask, self._terms.rate)
-        # Images have no such maximum.
-        is_of_images = ask.measured or ask.likely_output_tokens is not None
-        if not fits or is_of_images or verdict.outcome is HoldOutcome.DEBT:
-            return ""
-        return f" (with max_tokens of {min(fits, self._terms.token_caps.max_output_tokens)} or less it would fit)"
-
-
-async def _patiently(ask: Callable[[], Awaitable[Obtained]]) -> Obtained:
-    """What the ledger says, once it can be asked."""
-    loop = asyncio.get_running_loop()
-    give_up_at = loop.time() + EXTENSION_PATIENCE_SECONDS
-    while True:
-        try:
-            return await ask()
-        except WorkerFenced:
-            raise
-        except Unavailable:
-            if loop.time() > give_up_at:
-                raise
-            await asyncio.sleep(EXTENSION_RETRY_SECONDS)

@@ -124,7 +124,7 @@ class Call:
             self.goes_on(ending)
             self.later(CUT_OFF_SECONDS, lambda: self.end(reason, ending))
 
-    def endable(self, *, after_seconds: float | None, among: "Running | None" = None) -> "Endable":
+    def endable(self, after_seconds: float | None, *, among: "Running | None" = None) -> "Endable":
         """While this is open the call can be ended, and after that time it is. Those `among` which it is know of it,
         until it is discarded there."""
         return Endable(self, after_seconds, among)

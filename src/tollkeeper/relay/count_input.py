@@ -1,4 +1,4 @@
-"""Counting what is asked, before it is held for: exactly where that is quick, and never for long.
+"""Counting what is asked: exactly where that is quick, and never for long.
 
 Rules of this file
 1. Conversations are sent again and again, a little longer each time. What an account has sent before is not counted
@@ -20,7 +20,7 @@ from tollkeeper.core.calls.chat import WHOLE_BYTES_MOST, ChatOrder
 from tollkeeper.core.calls.native import Dialect
 from tollkeeper.core.catalog.models import Model
 from tollkeeper.core.errors import AnswerWouldBeTooLarge, BadRequest, ContextLengthExceeded, PromptTooLong
-from tollkeeper.core.money.quote import Ask
+from tollkeeper.core.money.quote import Ask, TokenCaps
 
 # Text up to this is counted at once: half a millisecond.
 AT_ONCE_CHARACTERS = 12_000
@@ -95,21 +95,31 @@ class InputCounter:
 
 
 async def read_ask(order: ChatOrder, model: Model, counter: InputCounter, *, owner: int) -> Ask:
-    """What of an order decides how much is held. Its texts are not needed after that. Raise AnswerWouldBeTooLarge,
-    ContextLengthExceeded, PromptTooLong."""
+    """What of an order decides how much is held. Its texts are not needed after that. Raise ContextLengthExceeded,
+    PromptTooLong."""
     caps = model.token_caps
-    if not order.stream and order.answer_bytes_most(caps.max_output_tokens) > WHOLE_BYTES_MOST:
-        raise AnswerWouldBeTooLarge
     input_tokens = await counter.count(order, owner=owner, part_tokens=caps.hold_part_tokens)
     order.texts = ()
-    counted_tokens = order.media_parts * caps.hold_part_tokens
-    if (text_tokens := input_tokens - counted_tokens) > caps.context_tokens + caps.context_tokens // SLACK_PART:
+    text_tokens = input_tokens - order.media_parts * caps.hold_part_tokens
+    if text_tokens > caps.context_tokens + caps.context_tokens // SLACK_PART:
         raise _too_long(order, caps.context_tokens, text_tokens)
+    return ask_of(order, caps, input_tokens)
+
+
+def check_answer_size(order: ChatOrder, model: Model) -> None:
+    """Raise AnswerWouldBeTooLarge."""
+    if not order.stream and order.answer_bytes_most(model.token_caps.max_output_tokens) > WHOLE_BYTES_MOST:
+        raise AnswerWouldBeTooLarge
+
+
+def ask_of(order: ChatOrder, caps: TokenCaps, input_tokens: int, *, is_bound: bool = False) -> Ask:
+    counted_tokens = order.media_parts * caps.hold_part_tokens
     untranslated_tokens = order.native.untranslated_tokens if order.native else 0
     beside_tokens = order.media_tokens + untranslated_tokens
     media_tokens = max(0, min(beside_tokens, caps.context_tokens) - counted_tokens)
     return Ask(
         input_units=input_tokens,
+        is_bound=is_bound,
         max_output_tokens=order.max_output_tokens,
         n=order.n,
         thinks=order.thinks,

@@ -20,7 +20,7 @@ from tollkeeper.core.calls.media import (
     read_translation,
     seconds_begun,
 )
-from tollkeeper.core.catalog.models import Kind, Model
+from tollkeeper.core.catalog.models import Kind, Offer
 from tollkeeper.core.dialects.answer_writer import AnswerHeading
 from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter
 from tollkeeper.core.dialects.messages.order import read_messages
@@ -37,8 +37,9 @@ from tollkeeper.relay.answers.streamed import chat_answer
 from tollkeeper.relay.answers.whole import Answer, ChatAnswer, Dispatch, OrderType
 from tollkeeper.relay.aside import Came
 from tollkeeper.relay.bill import Bill
+from tollkeeper.relay.by_bound import AskedInput, QuotaInPlenty
 from tollkeeper.relay.call import Call
-from tollkeeper.relay.count_input import InputCounter, read_ask
+from tollkeeper.relay.count_input import InputCounter, check_answer_size, read_ask
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -46,6 +47,10 @@ class Measures(msgspec.Struct, frozen=True):
 
     counter: InputCounter
     lengths: AudioLengths
+    plenty: QuotaInPlenty
+
+    def asked(self, ask: Ask, order: object, caller: KeyRecord) -> AskedInput:
+        return AskedInput(ask, order, caller, self.counter, self.plenty)
 
 
 class Operation(msgspec.Struct, Generic[Came, OrderType], frozen=True, kw_only=True):
@@ -55,17 +60,20 @@ class Operation(msgspec.Struct, Generic[Came, OrderType], frozen=True, kw_only=T
     kind: Kind
     # Parse what came into an order; raises 400.
     read: Callable[[Came], OrderType]
-    # How much is asked, once it is known to be on offer; raises 400, 503.
-    ask: Callable[[OrderType, Model, KeyRecord, Measures], Awaitable[Ask]]
+    # How much is asked, once it is known to be on offer, and whether that must be counted; raises 400, 503.
+    ask: Callable[[OrderType, Offer, KeyRecord, Measures, bool], Awaitable[Ask]]
     # The answer that an order gets: the class, or what chooses one.
     answer: Callable[[Call, OrderType, Bill, Dispatch, float], Answer[OrderType, Any]]
 
 
-async def ask_chat(order: ChatOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
-    return await read_ask(order, model, measures.counter, owner=caller.account_id)
+async def ask_chat(order: ChatOrder, offer: Offer, caller: KeyRecord, measures: Measures, exactly: bool) -> Ask:
+    check_answer_size(order, offer.model)
+    bound = None if exactly else measures.plenty.ask(order, offer, caller)
+    return bound or await read_ask(order, offer.model, measures.counter, owner=caller.account_id)
 
 
-async def ask_image(order: ImageOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
+async def ask_image(order: ImageOrder, offer: Offer, caller: KeyRecord, measures: Measures, exactly: bool) -> Ask:
+    model = offer.model
     order.check(model.media)
     if not model.has_one_price:
         return Ask(input_units=order.n, measured=True)
@@ -83,19 +91,21 @@ async def ask_image(order: ImageOrder, model: Model, caller: KeyRecord, measures
     )
 
 
-async def ask_embedding(order: EmbeddingOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
+async def ask_embedding(
+    order: EmbeddingOrder, offer: Offer, caller: KeyRecord, measures: Measures, exactly: bool
+) -> Ask:
     counts = await measures.counter.count_each(order.texts, owner=caller.account_id) or [*map(len, order.token_lists)]
-    order.check_lengths(counts, model.token_caps.context_tokens)
+    order.check_lengths(counts, offer.model.token_caps.context_tokens)
     order.counted_tokens = sum(counts)
     return Ask(input_units=order.counted_tokens, max_output_tokens=0, n=order.inputs)
 
 
-async def ask_speech(order: SpeechOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
-    order.check(model.media)
+async def ask_speech(order: SpeechOrder, offer: Offer, caller: KeyRecord, measures: Measures, exactly: bool) -> Ask:
+    order.check(offer.model.media)
     return Ask(input_units=order.characters, measured=True)
 
 
-async def ask_audio(order: AudioOrder, model: Model, caller: KeyRecord, measures: Measures) -> Ask:
+async def ask_audio(order: AudioOrder, offer: Offer, caller: KeyRecord, measures: Measures, exactly: bool) -> Ask:
     file, filename = order.upload.file, order.upload.filename
     milliseconds = await measures.lengths.milliseconds(file, filename, owner=caller.account_id)
     return Ask(input_units=seconds_begun(milliseconds), measured=True)

@@ -19,6 +19,7 @@ from tollkeeper.core.errors import (
     MadeBefore,
 )
 from tollkeeper.core.keys import KeyRecord
+from tollkeeper.core.limits.windows import Rates
 from tollkeeper.core.money.amounts import Quota, usd_exact
 from tollkeeper.core.money.max_charge import tokens_within
 from tollkeeper.core.money.quote import Ask
@@ -98,6 +99,11 @@ class Claims:
         else:
             own = msgspec.structs.replace(when_cut, is_taken=False) if conditions.is_retry else None
         return ClaimPair(own, when_cut if may_be_cut else None)
+
+
+def must_count(conditions: Conditions, rates: Rates) -> bool:
+    """Whether the caller's ceiling, or a window of tokens, goes by what is asked exactly."""
+    return conditions.max_charge is not None or rates.tokens_per_minute is not None
 
 
 def terms_of(order: AnyOrder, ask: Ask, offer: Offer, conditions: Conditions, claims: ClaimPair) -> PaymentTerms:

@@ -32,7 +32,7 @@ from tollkeeper.relay.dispatch.dispatch import Dispatcher
 from tollkeeper.relay.dispatch.journey import Journey
 from tollkeeper.relay.gate import Gate
 from tollkeeper.relay.operations import Measures, Operation
-from tollkeeper.relay.payment import Claims, terms_of
+from tollkeeper.relay.payment import Claims, must_count, terms_of
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, CallTimeouts
 
 # Endings without a reader of the answer: what the provider has sent until then must still be counted.
@@ -61,8 +61,7 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
 async def serve(
     call: Call, operation: Operation[Came, OrderType], read_body: Callable[[], Awaitable[Came]], relay: Relay
 ) -> AsyncIterator[AnyAnswer]:
-    """Yield the answer to `call`; settle its bill when the block is left. The body is read only after the caller was
-    admitted."""
+    """Yield the answer to `call`; settle its bill when the block is left. The body is read after admission."""
     request, timeouts = call.request, relay.timeouts
     caller = await admit(request.authorization, request.client, relay.keys, relay.clock)  # 401 403
     request.called_by(caller)
@@ -75,14 +74,15 @@ async def serve(
     shelf = await relay.catalog.shelf()
     offer = shelf.find(order, operation.kind, caller, relay.clock.now())  # 400 404
     request.note_model(offer.model.id)
-    ask = await operation.ask(order, offer.model, caller, relay.measures)  # 400 503
+    ask = await operation.ask(order, offer, caller, relay.measures, must_count(conditions, rates))  # 400 503
     payment = terms_of(order, ask, offer, conditions, claims)  # 400
-    tokens, output_tokens = 0 if ask.measured else ask.input_units, 0
+    tokens, output_tokens = 0 if ask.measured else ask.likely_input_units, 0
     place = await relay.gate.enter(request, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
     # Nothing stands between this line and the one above, nor between the hold and the `try` after it: whatever fails
     # from here on, the place in the windows is given back and the hold is closed.
     try:
-        bill = Bill(call, caller, payment, offer, ledger := relay.ledger(), hold_seconds=timeouts.hold_seconds)
+        asked = relay.measures.asked(payment.ask, order, caller)
+        bill = Bill(call, payment, asked, offer, ledger := relay.ledger(), hold_seconds=timeouts.hold_seconds)
         call.is_streamed = order.stream
         call.before_cut = partial(bill.note_cut, claims.when_cut)
         journey = Journey(
@@ -98,16 +98,16 @@ async def serve(
         deliver = partial(relay.dispatcher.deliver, order, journey)
         answer = operation.answer(call, order, bill, deliver, timeouts.longest_seconds)
         answer.aside = relay.aside
-        longest_seconds = timeouts.of(request.address, streamed=order.stream)
         await bill.hold()  # 403 409 422 503
         try:
-            async with call.endable(after_seconds=longest_seconds, among=relay.running):
+            async with call.endable(timeouts.of(request.address, streamed=order.stream), among=relay.running):
                 yield answer  # 400 503
         finally:
             order.forget_content()
             try:
                 if call.ended_as in WITHOUT_CALLER and not relay.running.is_over:
                     await answer.read_unread()
+                await asked.count_if_due(journey.attempts, is_reported=answer.meter.reported is not None)
             finally:
                 try:
                     output_tokens = _settle(answer, call, bill, journey.attempts, relay.figures)

@@ -13,6 +13,8 @@ from tollkeeper.core.errors import (
     WorkerFenced,
 )
 from tollkeeper.core.money.amounts import usd_exact
+from tollkeeper.core.money.prices import Rate
+from tollkeeper.core.money.quote import Ask, TokenCaps, most_output_tokens
 from tollkeeper.ports import HoldOutcome, HoldVerdict, KeyBudget
 from tollkeeper.relay.payment import made_before
 
@@ -40,6 +42,16 @@ def refusal_of(verdict: HoldVerdict, need: str) -> GatewayError:
     period = "daily or monthly" if verdict.budget is None else verdict.budget.period
     has = HAS[refusal].format(available=usd_exact(verdict.available), budget=period)
     return refusal(f"{has}; {need}. {_what_helps(refusal, verdict.budget)}")
+
+
+def what_would_fit(verdict: HoldVerdict, ask: Ask, caps: TokenCaps, rate: Rate) -> str:
+    """The largest answer that could be asked for, where there is one."""
+    fits = most_output_tokens(verdict.available, ask, rate)
+    # Images have no such maximum.
+    is_of_images = ask.measured or ask.likely_output_tokens is not None
+    if not fits or is_of_images or verdict.outcome is HoldOutcome.DEBT:
+        return ""
+    return f" (with max_tokens of {min(fits, caps.max_output_tokens)} or less it would fit)"
 
 
 def _what_helps(refusal: type[InsufficientQuota], budget: KeyBudget | None) -> str:

@@ -54,7 +54,7 @@ async def test_quota_leaves_its_lot_at_the_hold_and_what_is_left_over_comes_back
     key = await bench.key(account)
     lot = (await bench.treasury.credit(a_credit(account, 1_000))).lot_id
     order = an_order(account, key, 600)
-    assert await bench.ledger.hold(order) == HoldVerdict(HoldOutcome.ADMITTED)
+    assert (await bench.ledger.hold(order)).outcome is HoldOutcome.ADMITTED
     assert await bench.remaining(lot) == 400
     assert of_account(await bench.standing(key)).remaining == 400
     assert await bench.ledger.settle(a_settlement(order, 250)) is True
@@ -359,6 +359,18 @@ async def test_a_monthly_budget_outlasts_the_day(bench: Bench) -> None:
     assert (await bench.ledger.hold(an_order(account, key, 70))).granted
 
 
+async def test_a_hold_says_what_is_left_of_whatever_is_shortest(bench: Bench) -> None:
+    account = await bench.account()
+    await bench.treasury.credit(a_credit(account, 1_000))
+    plain, small = await bench.key(account), await bench.key(account, quota=300)
+    assert (await bench.ledger.hold(an_order(account, plain, 100))).available == 900
+    order = an_order(account, small, 100)
+    assert (await bench.ledger.hold(order)).available == 200
+    assert (await bench.ledger.extend(an_extension(order, 1, 50))).available == 150
+    assert (await bench.ledger.hold(an_order(account, plain, 700))).available == 50
+    assert (await bench.ledger.extend(an_extension(order, 2, 20))).available == 30
+
+
 async def test_a_hold_that_does_not_fit_never_refuses_a_smaller_one_behind_it(bench: Bench) -> None:
     account = await bench.account()
     key = await bench.key(account)
@@ -366,9 +378,9 @@ async def test_a_hold_that_does_not_fit_never_refuses_a_smaller_one_behind_it(be
     orders = [an_order(account, key, amount) for amount in (60, 60, 30, 20, 10)]
     verdicts = await asyncio.gather(*(bench.ledger.hold(order) for order in orders))
     assert [verdict.granted for verdict in verdicts] == [True, False, True, False, True]
-    # Who is short is judged once more, after those behind it: nothing is left then.
+    # What is left after those that fit; and who is short is judged once more, after those behind it.
     judged_twice = isinstance(bench.ledger, SqlLedger)
-    assert [verdict.available for verdict in verdicts] == ([0] * 5 if judged_twice else [0, 40, 0, 10, 0])
+    assert [verdict.available for verdict in verdicts] == ([40, 0, 10, 0, 0] if judged_twice else [40, 40, 10, 10, 0])
 
 
 async def test_the_same_source_id_is_credited_once(bench: Bench) -> None:

@@ -158,6 +158,11 @@ class ChatOrder(msgspec.Struct, kw_only=True):
     def characters(self) -> int:
         return sum(map(len, self.texts))
 
+    @property
+    def text_tokens_most(self) -> int:
+        """A token is at least one byte."""
+        return sum(map(_bytes_of, self.texts))
+
     def input_tokens(self, *, part_tokens: int) -> int:
         """Counted text and framing, and `part_tokens` for each image, audio clip or file."""
         return self.framing_tokens + self.media_parts * part_tokens + sum(map(tokens.count, self.texts))
@@ -242,6 +247,11 @@ def read_chat(body: bytes) -> ChatOrder:
         extras=extras,
         conversation=_conversation(fields, texts[:beginning]),
     )
+
+
+def _bytes_of(text: str) -> int:
+    # Half a surrogate pair is no text, and has a count all the same.
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _conversation(fields: Mapping[str, Raw], beginning: Sequence[str]) -> bytes:

@@ -1,7 +1,8 @@
 """Quotes: what to hold before a call is sent upstream.
 
 Rules of this file
-1. A hold covers the counted input and the most output that the caller asked for, or what the catalog expects.
+1. A hold covers the input, as it was counted or by a bound, and the most output that the caller asked for, or what the
+   catalog expects.
 2. A model that thinks before it speaks is held for its maximum output: its thoughts are charged and cannot be counted.
 3. Images, audio and files are held for by their size, up to what a model can read: what they come to is known from the
    provider's report alone, and whoever could not pay for it must not begin.
@@ -19,6 +20,8 @@ from tollkeeper.core.money.prices import Price, Rate, Usage
 # A provider may count otherwise than we do: an answer within its cap is not broken off for a few tokens' difference.
 CAP_SLACK_TOKENS = 64
 CAP_SLACK_PART = 8
+# Of prose in most languages.
+BYTES_PER_TOKEN = 4
 
 
 class TokenCaps(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +40,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What of an order decides how much is held."""
 
     input_units: int
+    # Nobody has counted it: `input_units` is the most that it can be.
+    is_bound: bool = False
     max_output_tokens: int | None = None
     # What each answer is taken to come to, where the order tells; it may be more.
     likely_output_tokens: int | None = None
@@ -57,6 +62,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     tools: Mapping[str, int] = {}
     # Tools of the vendor's that it may use: held for once each, and charged as reported.
     may_use: frozenset[str] = frozenset()
+
+    @property
+    def likely_input_units(self) -> int:
+        return self.input_units // BYTES_PER_TOKEN if self.is_bound else self.input_units
 
     @property
     def uses_held(self) -> Mapping[str, int]:

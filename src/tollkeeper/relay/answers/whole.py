@@ -200,6 +200,8 @@ class ChatAnswer(Answer[ChatOrder, Meter]):
 class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         body, shown = await super()._take_whole(upstream), renaming_of(upstream)
+        if self.meter.reported is None:
+            await self._bill.asked.count()
         return body if shown is None else await self.aside.run_to_its_end(len(body), partial(shown, body))
 
     def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:

@@ -208,17 +208,17 @@ class MemoryLedger:
         debt = self.accounts[account_id].debt
         if debt > 0:
             return HoldVerdict(HoldOutcome.DEBT, Quota(debt))
-        left, period = self._budget_left(key_id, key, day)
+        of_budget, period = self._budget_left(key_id, key, day)
         checks = [
             (HoldOutcome.KEY_SHORT, None if key.quota is None else key.quota - key.used - key.held),
-            (HoldOutcome.BUDGET, left),
+            (HoldOutcome.BUDGET, of_budget),
             (HoldOutcome.ACCOUNT_SHORT, sum(lot.remaining for lot in self._drawable(account_id, key_id))),
         ]
         for outcome, available in checks:
             if available is not None and amount > available:
                 budget = KeyBudget.of(period, self._now().date()) if outcome is HoldOutcome.BUDGET else None
                 return HoldVerdict(outcome, Quota(max(0, available)), budget=budget)
-        return HoldVerdict(HoldOutcome.ADMITTED)
+        return HoldVerdict(HoldOutcome.ADMITTED, Quota(min(left for _, left in checks if left is not None) - amount))
 
     def _budget_left(self, key_id: int, key: MemoryKey, day: date) -> tuple[int | None, BudgetPeriod]:
         booked = [(hold.day, _booked(hold)) for hold in self.holds.values() if hold.order.key_id == key_id]
