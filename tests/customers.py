@@ -7,10 +7,10 @@ from uuid import uuid4
 import msgspec
 
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import Office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import quota_from_usd
 from tollkeeper.core.money.quote import TokenCaps
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Credit, NewModel, NewPrice
 
 ACTOR = "test"

@@ -20,7 +20,8 @@ from tollkeeper.accounts.people.sessions import session_setting_up
 from tollkeeper.accounts.people.sign_in import Credentials, SignedIn, sign_in
 from tollkeeper.accounts.people.sign_up import SignUpWish, request_sign_up, verify_sign_up
 from tollkeeper.accounts.people.staff import set_role
-from tollkeeper.app import office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.people.logins import Actor, Role
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.mail.smtp import SmtpMailer, route_of

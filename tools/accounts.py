@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 

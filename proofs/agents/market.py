@@ -8,7 +8,7 @@ import msgspec
 
 from proofs.agents.evidence import TruthRow
 from proofs.rig.customers import PROVIDER_KEY, Customer, a_key, an_account
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 from tools.accounts import without_limits
 from tools.node import command

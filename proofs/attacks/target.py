@@ -9,7 +9,7 @@ from decimal import Decimal
 from proofs.attacks.answers import VENDORS
 from proofs.rig.customers import ACTOR, Customer, fill_customers
 from proofs.rig.deployment import deployment
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.quote import TokenCaps
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount

@@ -9,7 +9,7 @@ from openai import OpenAI
 
 from proofs.rig.database import connect
 from proofs.rig.patience import patience
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.settings import keys_by_version, load
 from tools.node import Node

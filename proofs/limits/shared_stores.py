@@ -10,8 +10,9 @@ import msgspec
 from proofs.limits.line import MODEL
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, a_key, an_account
 from proofs.rig.database import fresh_database, migrated
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 from tools.node import command

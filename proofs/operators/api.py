@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from proofs.rig.console.place import Place
-from tollkeeper.app import Office
 from tollkeeper.core.people.operator_keys import Scope
+from tollkeeper.office.desks import Office
 from tollkeeper.office.operator_keys import NewOperatorKeyWish, create_operator_key
 from tollkeeper.office.wire import PREFIX
 

@@ -2,7 +2,7 @@
 
 from proofs.rig.console.place import Place
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
-from tollkeeper.app import Office
+from tollkeeper.office.desks import Office
 
 GIFT_CODE = "select gift_code from account where id = $1"
 INVITED = "select accept_invitation($1, $2, 'proof')"

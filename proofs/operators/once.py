@@ -30,12 +30,12 @@ from proofs.rig.checks import Check
 from proofs.rig.console.place import Place, PlainConsole
 from proofs.rig.console.residents import a_resident
 from proofs.rig.patience import patience
-from tollkeeper.app import Office
 from tollkeeper.console.pages import Page
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.core.people.logins import Role
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.office.act import Act
+from tollkeeper.office.desks import Office
 from tollkeeper.office.table import ACTS
 
 AT_ONCE = 50

@@ -11,8 +11,8 @@ from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.second_factor import confirm_second_factor, propose_second_factor
 from tollkeeper.accounts.people.sessions import session_setting_up
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
-from tollkeeper.app import Office
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.desks import Office
 
 
 class VisitorKind(StrEnum):

@@ -8,8 +8,8 @@ from proofs.rig.console.place import Person, Place
 from proofs.rig.console.second_factor import set_up_an_app
 from proofs.rig.console.visitor import Visitor
 from tollkeeper.accounts.people.staff import set_role
-from tollkeeper.app import Office
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.desks import Office
 
 
 def staff_person(place: Place, role: Role, name: str = "Anna") -> Person:

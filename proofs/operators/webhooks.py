@@ -13,9 +13,9 @@ from proofs.rig.checks import Check
 from proofs.rig.console.calling import called
 from proofs.rig.console.place import Person, Place
 from proofs.rig.patience import came_true
-from tollkeeper.app import Office
 from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.office.customer_keys import NewKeyWish, ShownKey, create_customer_key
+from tollkeeper.office.desks import Office
 from tollkeeper.office.webhooks import (
     NewWebhookWish,
     WebhookReason,

@@ -7,9 +7,10 @@ from decimal import Decimal
 import msgspec
 
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, Customer, a_key, an_account
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.pool.choice import PoolPlace
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 from tools.accounts import without_limits

@@ -30,7 +30,7 @@ from proofs.privacy.raw_http import Call, Heard, place
 from proofs.privacy.scan import Scanner
 from proofs.privacy.sinks import Sink
 from proofs.rig.proof import Run, prove, say, seed
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.edge.routes import ROUTES
 
 ROUNDS = {"small": 1, "full": 10}

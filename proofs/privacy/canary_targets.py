@@ -8,9 +8,11 @@ from decimal import Decimal
 import msgspec
 
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, a_key
-from tollkeeper.app import VENDORS, Office, office
+from tollkeeper.app.office import office
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import quota_from_usd
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Credit, NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 from tools.accounts import with_limits

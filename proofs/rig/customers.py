@@ -11,9 +11,9 @@ import msgspec
 
 from proofs.rig.database import QUOTA_EACH, connect
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import Office
 from tollkeeper.core.keys import Peppers, hint, mint
 from tollkeeper.core.money.amounts import quota_from_usd
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Credit
 from tollkeeper.settings import keys_by_version
 

@@ -27,7 +27,7 @@ from proofs.rig.deployment import books_are_clean, deployment
 from proofs.rig.patience import came_true
 from proofs.rig.proof import Run, prove, say
 from proofs.run.archive import ArchivedPostgres
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 from tools.accounts import add_accounts, without_limits
 from tools.node import Node, children, command

@@ -105,7 +105,7 @@ async def live(receive: Receive, send: Send, client: HttpUpstream) -> None:
 
 def main() -> None:
     port, upstream, provider_key = sys.argv[1:]
-    # As in `tollkeeper.cli.process`: what differs from the gateway must be what the gateway does.
+    # As in `tollkeeper.cli.serve`: what differs from the gateway must be what the gateway does.
     Granian(
         f"{__name__}:proxy",
         address="127.0.0.1",

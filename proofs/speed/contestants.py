@@ -18,7 +18,8 @@ from proofs.rig.patience import came_true
 from proofs.rig.proof import say
 from proofs.speed.bare import BareProxy
 from proofs.speed.nginx import Nginx
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
+from tollkeeper.office.desks import Office
 from tollkeeper.settings import load
 from tools.accounts import with_limits
 from tools.node import Node, command, tollkeeper

@@ -21,7 +21,7 @@ from proofs.rig.past_calls import CALLS
 from proofs.rig.proof import say
 from proofs.speed.contestants import Stage
 from tollkeeper.accounts.keys import KeyMaker
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import KeyText
 from tollkeeper.settings import load
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, Customer, a_key
 from proofs.rig.deployment import deployment
-from tollkeeper.app import Office
+from tollkeeper.office.desks import Office
 from tools.accounts import add_accounts, without_limits
 from tools.node import Node, clean_environment, command
 from tools.services import Redis

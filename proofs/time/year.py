@@ -20,8 +20,9 @@ from proofs.time.clock import Clock
 from proofs.time.killable_site import MODELS, KillableSite
 from proofs.time.receipts import Receipts
 from tollkeeper.accounts.prices import PriceWish, enter_price_change
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
 from tollkeeper.core.money.amounts import quota_from_usd
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Credit
 from tollkeeper.ports.catalog.prices import NewFigures
 from tollkeeper.settings import load

@@ -20,7 +20,7 @@ from tollkeeper.accounts.prices import (
     preview_price_change,
     withdraw_price_change,
 )
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.money.prices import Price, Rate, Usage, in_force

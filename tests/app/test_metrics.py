@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.app.metrics import CHECK_BOOKS, RELAYED, WorkerWatch
 from tollkeeper.jobs.check_the_books import NOT_CLEAN
 from tollkeeper.metrics import table

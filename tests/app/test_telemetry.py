@@ -12,7 +12,7 @@ pytestmark = pytest.mark.not_quick
 
 BUILT = """
 import os, sys
-from tollkeeper.app import gateway
+from tollkeeper.app.gateway import gateway
 from tollkeeper.settings import load
 gateway(load(os.environ))
 print(bool({"tollkeeper.telemetry", "opentelemetry.exporter.otlp.proto.http"} & sys.modules.keys()))

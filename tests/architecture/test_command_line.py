@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.shape import cpu_seconds_of, loaded_by
+from tools.shape import cpu_seconds_of, loaded_by, loaded_with
 
 pytestmark = pytest.mark.not_quick
 
@@ -30,3 +30,16 @@ def test_a_family_loads_no_other() -> None:
     loaded = loaded_by("demo", "--help")
     assert "tollkeeper_simulator" in loaded
     assert not {"tollkeeper.app", "tollkeeper.cli.providers"} & loaded
+
+
+@pytest.mark.parametrize("command", ["serve", "console"])
+def test_the_main_process_loads_nothing_of_what_its_workers_serve(command: str) -> None:
+    loaded = loaded_by(command, "--help")
+    assert "tollkeeper.app.workers" in loaded
+    assert not {"tollkeeper.app.gateway", "tollkeeper.app.console", "tollkeeper.relay", "redis"} & loaded
+
+
+def test_the_gateway_loads_nothing_of_the_console() -> None:
+    loaded = loaded_with("tollkeeper.app.gateway")
+    assert "tollkeeper.relay.pipeline" in loaded
+    assert not {"tollkeeper.console", "tollkeeper.office", "webauthn", "argon2", "sqlalchemy"} & loaded

@@ -9,7 +9,7 @@ from tests.attacker import Attacker, an_attacker
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.office.serving import Served, made_key
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.people.operator_keys import Scope
 from tollkeeper.settings import load
 from tools.accounts import without_limits

@@ -8,8 +8,10 @@ from tests.chat import chat, receipt_of
 from tests.client import Answer, ask
 from tests.conftest import HASTE, Stores, variables
 from tests.customers import ACTOR, Customer, Customers
-from tollkeeper.app import Office, office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.usage.receipt import Receipt
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tollkeeper.storage.postgres.database import DatabaseRole

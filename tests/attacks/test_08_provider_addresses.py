@@ -15,7 +15,7 @@ from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.providers.peers import a_peer, saying
 from tollkeeper.accounts.providers.description import BadDescription, check_address
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.provider_address import Reach, reach_of_host
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream

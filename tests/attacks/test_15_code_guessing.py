@@ -10,7 +10,7 @@ import pytest
 
 from tests.customers import Customers
 from tests.storage.customers.benches import Market, books_are_clean
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.codes import ALPHABET, CHANCE_LENGTH, mint_code
 from tollkeeper.ports.customers.redemption import Redeemed
 from tollkeeper.settings import Settings

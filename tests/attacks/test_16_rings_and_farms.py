@@ -10,7 +10,7 @@ import pytest
 from tests.customers import Customers
 from tests.storage.customers.benches import Market, books_are_clean
 from tollkeeper.accounts.money.faucet import FaucetDry, FaucetKey, pour
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.partner.plan import ReferralTerms
 from tollkeeper.ports.customers.faucet import FaucetTerms

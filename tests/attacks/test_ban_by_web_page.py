@@ -9,7 +9,7 @@ import pytest
 from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 from tools.node import Node
 from tools.services.process import wait_until

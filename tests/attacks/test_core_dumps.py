@@ -14,7 +14,7 @@ import pytest
 from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import Customers, a_model_id
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.calls.multipart_form import content_type, written
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.ports import NewPrice

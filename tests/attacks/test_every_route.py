@@ -14,7 +14,7 @@ from tests.attacks.raw import say
 from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.limits.windows import Rates
 from tollkeeper.edge.refusals import DEPRECATED, FORM_PAGE

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.storage.ledger.benches import a_settlement, an_order
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import HoldOrder
 from tollkeeper.settings import load
 from tollkeeper.storage.ledger.bookkeeper import Bookkeeper

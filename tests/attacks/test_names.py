@@ -5,7 +5,7 @@ import pytest
 
 from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.one_line import NotOneLine
 from tollkeeper.settings import load
 

@@ -12,7 +12,8 @@ from tests.chat import chat, listening, order, receipt_of
 from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
-from tollkeeper.app import office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import NewProviderAccount

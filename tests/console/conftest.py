@@ -12,8 +12,8 @@ from tests.console.browser import ORIGIN, Browser
 from tests.customers import DEAR_OUTPUT, Customer, Customers
 from tests.mailbox import Mailbox
 from tests.people import People, Person, people_of
-from tollkeeper.app import opened
 from tollkeeper.app.console import desks_of, site_of
+from tollkeeper.app.database import opened
 from tollkeeper.app.parts import notifier_of
 from tollkeeper.console.application import console
 from tollkeeper.console.desks import Desks, Site

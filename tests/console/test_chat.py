@@ -13,7 +13,7 @@ from tests.client import ask
 from tests.console.chat_visitor import ChatVisitor, next_line, said, words
 from tests.people import People, Person
 from tollkeeper.accounts.chat import ChatKeyMaker
-from tollkeeper.app.parts import mark_of, peppers_of
+from tollkeeper.app.secrets import mark_of, peppers_of
 from tollkeeper.console.figures import usd_fine
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.settings import Settings

@@ -17,7 +17,7 @@ from tests.console.calls import CallMade, a_call, in_words
 from tests.console.conftest import enter
 from tests.customers import Customer, Customers
 from tests.people import Person
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.console.application import console
 from tollkeeper.console.desks import Desks, Site
 from tollkeeper.console.key_names import key_name

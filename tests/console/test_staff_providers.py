@@ -13,7 +13,7 @@ from tests.console.browser import Answer, Browser
 from tests.console.test_staff_pages import staff_browser
 from tests.customers import Customers
 from tests.people import People
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.people.logins import Role
 from tollkeeper.core.pool.breaker import BreakerState, Trouble
 from tollkeeper.ports.providers.live import BreakerReport, PoolReport, RoomReport

@@ -9,12 +9,14 @@ import pytest
 from tests.conftest import Stores, variables
 from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
-from tollkeeper.app import Office, office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.people.logins import WrongCredentials
 from tollkeeper.demo.past.people import EMAIL
 from tollkeeper.demo.past.story import Told, tell_story
+from tollkeeper.office.desks import Office
 from tollkeeper.ports.partner import WithdrawalState
 from tollkeeper.settings import Settings, load
 from tollkeeper.storage.ledger.books import check_books

@@ -10,8 +10,8 @@ import pytest
 
 from tests.customers import Customers
 from tests.webhook_receiver import Receiver
-from tollkeeper.app import opened
-from tollkeeper.app.parts import envelope_keys_of
+from tollkeeper.app.database import opened
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.core.webhooks import WAITS, WebhookKind
 from tollkeeper.jobs.deliver_webhooks import Courier
 from tollkeeper.ports.webhooks import WebhookChange, WebhookRecord

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import opened
-from tollkeeper.app.parts import envelope_keys_of
+from tollkeeper.app.database import opened
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.jobs.recheck_suspended_accounts import recheck_suspended_accounts
 from tollkeeper.ports import NewProviderAccount, ProviderAccount
 from tollkeeper.settings import Settings

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import asyncpg
 import pytest
 
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.jobs.turn_partitions import KEEP_HOLDS, turn_partitions
 from tollkeeper.settings import Settings
 from tollkeeper.storage.ledger.treasury import SqlTreasury

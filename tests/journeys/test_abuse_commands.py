@@ -11,7 +11,7 @@ import pytest
 
 from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.limits.abuse import Policy
 from tollkeeper.settings import load
 from tollkeeper.storage.limits.bans import ban

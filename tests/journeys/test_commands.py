@@ -15,7 +15,7 @@ from tests.command_line import tollkeeper
 from tests.conftest import Stores, variables
 from tests.customers import Customer
 from tests.storage.ledger.test_books import a_settled_call
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.settings import keys_by_version, load
 from tollkeeper.storage.envelope import EnvelopeKeys, unseal
 from tollkeeper.storage.postgres.database import DatabaseRole

@@ -13,7 +13,8 @@ from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
 from tests.market import KEY
-from tollkeeper.app import office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.money.quote import TokenCaps

@@ -14,7 +14,8 @@ from tests.client import Answer, ask
 from tests.command_line import tollkeeper
 from tests.conftest import ADDRESSES, Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
-from tollkeeper.app import office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.core.usage.receipt import Receipt

@@ -15,7 +15,7 @@ from tests.client import Answer, ask
 from tests.conftest import PROVIDER_KEY, Stores, variables
 from tests.customers import ACTOR, Customer, Customers
 from tests.journeys.small_segments import SEGMENT_BYTES
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tools.accounts import without_limits

@@ -15,7 +15,7 @@ from tests.chat import chat
 from tests.client import Answer, ask
 from tests.conftest import ACCOUNTS, PROVIDER_KEY, Stores, variables
 from tests.customers import ACTOR, Customer, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.limits.windows import Rates
 from tollkeeper.settings import load

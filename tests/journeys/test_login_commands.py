@@ -15,7 +15,7 @@ from tests.mailbox import SENDER, Mailbox
 from tests.people import QUICK
 from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.people.logins import TooManyAttempts, WrongCredentials
 from tollkeeper.settings import load
 from tollkeeper.storage.people.password_hashes import Argon2Hashes

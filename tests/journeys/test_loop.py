@@ -4,7 +4,7 @@ from tests.chat import chat
 from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tools.node import Node

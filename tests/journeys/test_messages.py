@@ -11,7 +11,7 @@ from tests.chat import listening, read_until, request_id_in
 from tests.client import Answer, ask
 from tests.market import THEIRS, Line, Market, price_of
 from tests.messages import PATH, VERSION, events, order, send, told
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper_simulator.speech import text_of
 

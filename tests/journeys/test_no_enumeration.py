@@ -22,12 +22,13 @@ from tollkeeper.accounts.people.front_desk import RequestOrigin
 from tollkeeper.accounts.people.passwords import request_reset
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
 from tollkeeper.accounts.people.sign_up import SignUpWish, open_account, request_sign_up
-from tollkeeper.app import Office, office
-from tollkeeper.app.parts import front_desk_of
+from tollkeeper.app.office import office
+from tollkeeper.app.people import front_desk_of
 from tollkeeper.core.client_ip import read_ip
 from tollkeeper.core.money.codes import ALPHABET, GIFT_CODE_LENGTH, mint_code
 from tollkeeper.core.partner.plan import MicroUsd
 from tollkeeper.core.people.logins import Actor, Role
+from tollkeeper.office.desks import Office
 from tollkeeper.settings import Settings
 from tollkeeper.storage.customers.redemption import SqlRedemptions
 from tollkeeper.storage.people.password_hashes import Argon2Hashes

@@ -15,7 +15,7 @@ from tests.conftest import Stores, variables
 from tests.people import AN_OPERATOR
 from tests.storage.customers.benches import Time
 from tollkeeper.accounts.people.sign_up import SignUpWish, open_account
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.people.totp import mint_recovery_code, mint_secret, plain
 from tollkeeper.ports.people import Confirmation
 from tollkeeper.settings import BadSettings, load

@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionChunk
 from tests.client import ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import UNITS_PER_QUOTA_TOKEN, Quota, mills_used, quota_from_usd
 from tollkeeper.core.money.prices import Usage

@@ -13,7 +13,7 @@ from tests.chat import listening, read_until, request_id_in
 from tests.client import Answer, ask
 from tests.customers import ACTOR, DEAR_OUTPUT, a_model_id
 from tests.market import KEY, THEIRS, UNITS, Line, Market, price_of
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper_simulator.speech import text_of, thoughts_of

@@ -16,7 +16,7 @@ from tests.command_line import tollkeeper
 from tests.conftest import PROVIDER_KEY, Stores, variables
 from tests.customers import Customer, Customers
 from tests.storage.ledger.past_days import calls_on, days_ago
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 from tools.accounts import add_accounts, without_limits
 from tools.node import Node

@@ -16,7 +16,7 @@ from tests.chat import PATH, Headers, chat, listening, order, read_until, reques
 from tests.client import Answer, ask
 from tests.conftest import Stores, variables
 from tests.customers import ACTOR, Customer, Customers, a_model_id
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.limits.windows import Rates
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import NewProviderAccount

@@ -16,7 +16,7 @@ from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.storage.usage.benches import UsageBench, a_bench
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.settings import load
 

@@ -9,7 +9,7 @@ from tests.chat import chunks, error_in, listening, order, read_until, words
 from tests.client import Answer, ask
 from tests.command_line import tollkeeper
 from tests.market import KEY, THEIRS, UNITS, Market, price_of
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.pool.choice import PoolPlace

@@ -11,7 +11,7 @@ from tests.conftest import Stores, variables
 from tests.office.node_eyes import NodeEyes
 from tests.office.serving import Served, made_key
 from tests.office.staff import StaffClient, a_key
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.app.office import office_of
 from tollkeeper.app.parts import notifier_of
 from tollkeeper.console.admin.application import PREFIX, AdminDesk, admin

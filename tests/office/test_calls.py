@@ -7,7 +7,7 @@ import asyncpg
 from tests.console.calls import CallMade, a_call
 from tests.customers import Customers
 from tests.office.staff import StaffClient, refused, told
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.settings import Settings
 from tollkeeper.storage.people.old_logins import forget_old_logins
 from tollkeeper.storage.postgres.database import Database, DatabaseRole

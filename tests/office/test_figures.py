@@ -10,7 +10,7 @@ import pytest
 from tests.customers import Customers
 from tests.office.staff import StaffClient, told
 from tests.storage.usage.rows import Counted, a_call
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.console.staff.hour_charts import KINDS
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.jobs.roll_up_usage import roll_up_usage

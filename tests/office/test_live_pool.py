@@ -8,7 +8,7 @@ import pytest
 
 from tests.customers import Customers
 from tests.office.staff import StaffClient, told
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.pool.breaker import BreakerState, Trouble
 from tollkeeper.office.desks import Office
 from tollkeeper.ports.providers.live import BreakerReport, PoolReport, RoomReport

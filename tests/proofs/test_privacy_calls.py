@@ -5,7 +5,7 @@ from random import SystemRandom
 from proofs.privacy.canaries import Canaries
 from proofs.privacy.canary_targets import MEDIA, Targets
 from proofs.privacy.every_call import every_call
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.edge.routes import ROUTES
 
 NAMES = (*VENDORS, *(kind.value for kind in MEDIA))

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.telemetry.ended import a_settled_call, an_attempt, an_ended_call
-from tollkeeper.app import VENDORS
 from tollkeeper.app.metrics import RELAYED
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core import errors
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.charge import Ending

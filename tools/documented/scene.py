@@ -19,7 +19,7 @@ from uuid import uuid4
 import asyncpg
 import msgspec
 
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.demo.site import write_past
 from tollkeeper.ports import NewModel, NewPrice

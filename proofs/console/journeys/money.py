@@ -12,7 +12,7 @@ from proofs.rig.console.second_factor import next_code, set_up_an_app
 from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
 from tollkeeper.accounts.prices import PriceWish, enter_price_change
-from tollkeeper.app import Office
+from tollkeeper.office.desks import Office
 from tollkeeper.ports.catalog.prices import NewFigures
 
 SOON_SECONDS = 5.0

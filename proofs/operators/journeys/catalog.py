@@ -12,8 +12,8 @@ from proofs.rig.console.calling import UNITS_PER_USD, called, refused_with
 from proofs.rig.console.place import Person, Place
 from proofs.rig.console.visitor import Visitor
 from proofs.rig.patience import came_true
-from tollkeeper.app import Office
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.desks import Office
 
 HELD_WITHIN_SECONDS = 20.0
 # A forced change leaves nodes the time to hear of it.

@@ -9,11 +9,11 @@ from proofs.rig.console.calling import called
 from proofs.rig.console.place import Person, Place
 from proofs.rig.console.visitor import Visitor
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import Office
 from tollkeeper.console.pages import Page
 from tollkeeper.console.staff.table import STAFF
 from tollkeeper.console.table import PAGES
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.desks import Office
 
 ACTS = "select action, actor, detail::jsonb ->> 'reason' as reason from audit where subject = $1 order by id"
 # Everything that a page could change, of one account.

@@ -13,8 +13,8 @@ from proofs.rig.console.place import Place
 from proofs.rig.console.visitor import Visitor
 from proofs.rig.customers import a_key
 from proofs.rig.patience import came_true
-from tollkeeper.app import Office
 from tollkeeper.core.people.logins import Role
+from tollkeeper.office.desks import Office
 from tools.simulator import Simulator
 
 FIRST_KEY, SECOND_KEY = "sk-of-the-first-day", "sk-of-the-second-day"

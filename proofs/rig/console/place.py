@@ -24,10 +24,11 @@ from proofs.rig.deployment import deployment
 from proofs.rig.patience import came_true
 from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch
 from tollkeeper.accounts.people.sign_up import SignUpWish, open_account
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.amounts import quota_from_usd
 from tollkeeper.core.partner.plan import micros_from_usd
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import Credit, NewModel, NewPrice
 from tollkeeper.settings import load
 from tools.accounts import add_accounts, without_limits

@@ -10,9 +10,9 @@ from proofs.rig.console.place import Person, Place
 from proofs.rig.console.wire import Wire
 from tollkeeper.accounts.keys import KeyWish, create_key
 from tollkeeper.accounts.money.redeem import RedeemWish, redeem
-from tollkeeper.app import Office
 from tollkeeper.console.pages import Page
 from tollkeeper.console.table import PAGES
+from tollkeeper.office.desks import Office
 
 ACTOR = "proof"
 PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")

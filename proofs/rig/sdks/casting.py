@@ -8,7 +8,7 @@ import msgspec
 
 from proofs.rig.customers import a_key, an_account
 from proofs.rig.sdks.acts import Act
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 
 RICH_USD = Decimal(10)

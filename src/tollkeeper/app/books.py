@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import date
 
-from tollkeeper.app.parts import envelope_keys_of, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.jobs.turn_partitions import KEEP_HOLDS
 from tollkeeper.ports.books import BooksReview, InvariantVerdict, Movement
 from tollkeeper.settings import Settings

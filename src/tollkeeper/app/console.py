@@ -14,21 +14,14 @@ from starlette.applications import Starlette
 from tollkeeper.accounts.chat import ChatDesk, ChatKeyMaker
 from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
+from tollkeeper.app.database import database_of
 from tollkeeper.app.first_look import why_not_ready
 from tollkeeper.app.log_site import log_site_of
 from tollkeeper.app.metrics import port_of
 from tollkeeper.app.office import office_of
-from tollkeeper.app.parts import (
-    database_of,
-    faucet_terms_of,
-    front_desk_of,
-    low_balance_of,
-    main_url_of,
-    mark_of,
-    notifier_of,
-    peppers_of,
-    referral_terms_of,
-)
+from tollkeeper.app.parts import faucet_terms_of, low_balance_of, main_url_of, notifier_of, referral_terms_of
+from tollkeeper.app.people import front_desk_of
+from tollkeeper.app.secrets import mark_of, peppers_of
 from tollkeeper.console.admin.application import AdminDesk, admin
 from tollkeeper.console.application import console as application
 from tollkeeper.console.counting import CountedPages, PageFigures

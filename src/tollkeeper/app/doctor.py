@@ -14,8 +14,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tollkeeper.app.parts import database_of, envelope_keys_of, mailer_of, peppers_of
+from tollkeeper.app.database import database_of
+from tollkeeper.app.people import mailer_of
 from tollkeeper.app.rotation import mark_is_right
+from tollkeeper.app.secrets import envelope_keys_of, peppers_of
 from tollkeeper.core.diagnosis import Diagnosis, broken, to_do, well
 from tollkeeper.ports.people import MailNotSent
 from tollkeeper.settings import Settings

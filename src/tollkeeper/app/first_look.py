@@ -6,12 +6,14 @@ Rules of this file
    starts it again.
 """
 
-from tollkeeper.app.parts import database_of
+from tollkeeper.app.database import database_of
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.settings import Settings
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.postgres.revision import SchemaWatch
 from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES, DatabaseTrouble, SchemaUnfit
+
+__all__ = ["DatabaseRole", "first_look"]
 
 NO_SCHEMA = "The database has no Tollkeeper schema yet. Run 'tollkeeper migrate' first."
 

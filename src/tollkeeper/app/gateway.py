@@ -13,25 +13,12 @@ from pathlib import Path
 
 import msgspec
 
+from tollkeeper.app.database import database_of
 from tollkeeper.app.limits import rate_limits_of
 from tollkeeper.app.metrics import RELAYED, GatewayWatch, port_of
-from tollkeeper.app.parts import (
-    VENDORS,
-    address_book_of,
-    bookkeeper_of,
-    call_digests_of,
-    crowd_of,
-    database_of,
-    envelope_keys_of,
-    gateway_site_of,
-    known_secrets_of,
-    loop_mark_of,
-    notifier_of,
-    peppers_of,
-    pool_of,
-    timeouts_of,
-    upstream_of,
-)
+from tollkeeper.app.parts import address_book_of, bookkeeper_of, crowd_of, gateway_site_of, notifier_of
+from tollkeeper.app.providers import VENDORS, pool_of, timeouts_of, upstream_of
+from tollkeeper.app.secrets import call_digests_of, envelope_keys_of, known_secrets_of, loop_mark_of, peppers_of
 from tollkeeper.app.telemetry import telemetry_of
 from tollkeeper.core.calls import tokens
 from tollkeeper.core_dumps import forbid_core_dumps

@@ -4,7 +4,8 @@ from collections.abc import Callable, Coroutine
 
 import msgspec
 
-from tollkeeper.app.parts import abuse_policy_of, mark_of
+from tollkeeper.app.parts import abuse_policy_of
+from tollkeeper.app.secrets import mark_of
 from tollkeeper.core.client_ip import read_networks
 from tollkeeper.edge.guard import Guard
 from tollkeeper.relay.gate import Gate

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tollkeeper.app.parts import opened
+from tollkeeper.app.database import opened
 from tollkeeper.jobs.clean_usage_log import Turn
 from tollkeeper.log_site.folder import FolderSite
 from tollkeeper.ports.usage import CleanUsage, LogSite

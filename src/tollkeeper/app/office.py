@@ -12,19 +12,12 @@ import msgspec
 
 from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.accounts.people.second_factor import FrontDeskSecondFactor
-from tollkeeper.app.parts import (
-    abuse_policy_of,
-    envelope_keys_of,
-    faucet_terms_of,
-    front_desk_of,
-    notifier_of,
-    opened,
-    peppers_of,
-    probe_key,
-    referral_terms_of,
-    trial_of,
-)
+from tollkeeper.app.database import opened
+from tollkeeper.app.parts import abuse_policy_of, faucet_terms_of, notifier_of, referral_terms_of
+from tollkeeper.app.people import front_desk_of
 from tollkeeper.app.provider_terms import provider_terms
+from tollkeeper.app.providers import probe_key, trial_of
+from tollkeeper.app.secrets import envelope_keys_of, peppers_of
 from tollkeeper.core.client_ip import read_networks
 from tollkeeper.office.desks import Office
 from tollkeeper.ports.house import SettingRecord

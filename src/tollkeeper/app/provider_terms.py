@@ -1,7 +1,7 @@
 """What can be said of provider accounts here: the vendors, and the parameters of the protocol."""
 
 from tollkeeper.accounts.providers.description import ProviderTerms
-from tollkeeper.app.parts import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.providers.vendors.fields import CAN_BE_REJECTED
 from tollkeeper.providers.vendors.passes import COMPATIBLE, can_be_passed
 

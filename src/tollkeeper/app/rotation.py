@@ -7,10 +7,11 @@ Rules of this file
 
 import asyncpg
 
-from tollkeeper.app.parts import known_secrets_of, opened, peppers_of
+from tollkeeper.app.database import opened
+from tollkeeper.app.secrets import known_secrets_of, peppers_of
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.settings import Settings, peppers_in
-from tollkeeper.storage.customers.secret_desk import keys_without_pepper, mark_is_known
+from tollkeeper.storage.customers.known_secrets import keys_without_pepper, mark_is_known
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
 KEYS_WITHOUT = (

@@ -2,12 +2,11 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from importlib.util import find_spec
 
 import msgspec
 
 from tollkeeper.relay.ended import EndedCall
-from tollkeeper.settings import PREFIX, Settings, headers_in
+from tollkeeper.settings import Settings, headers_in
 
 # Python's own is ten times as long: so long a call could wait for the thread that encodes spans, again and again.
 SWITCH_SECONDS = 0.0005
@@ -22,16 +21,6 @@ class TelemetryWires(msgspec.Struct, frozen=True):
     dropped_calls: Callable[[], int] | None = None
 
 
-def missing_extra(settings: Settings) -> str | None:
-    """What to do where a collector is set and what speaks to it is not installed."""
-    if not settings.otel_endpoint or _is_installed():
-        return None
-    return (
-        f"{PREFIX}OTEL_ENDPOINT is set, and OpenTelemetry is not installed: pip install 'tollkeeper[otel]', or leave "
-        "the setting out."
-    )
-
-
 def telemetry_of(settings: Settings) -> TelemetryWires:
     if not settings.otel_endpoint:
         return TelemetryWires()
@@ -44,11 +33,3 @@ def telemetry_of(settings: Settings) -> TelemetryWires:
     collector = Collector(settings.otel_endpoint, headers, service=settings.otel_service_name, node=settings.node)
     telemetry = Telemetry(collector, sample_ratio=settings.otel_sample_ratio, every_seconds=settings.otel_seconds)
     return TelemetryWires(telemetry.note, (telemetry.follow,), (telemetry.close,), lambda: telemetry.dropped_calls)
-
-
-def _is_installed() -> bool:
-    try:
-        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
-    except ModuleNotFoundError:
-        # Not even the package around it.
-        return False

@@ -8,19 +8,14 @@ import time
 from functools import partial
 
 from tollkeeper.app.books import book_reviewer_of
+from tollkeeper.app.database import opened
 from tollkeeper.app.first_look import why_not_ready
 from tollkeeper.app.log_site import cleaning_turn_of, log_site_of
 from tollkeeper.app.metrics import WorkerWatch, port_of
-from tollkeeper.app.parts import (
-    abuse_policy_of,
-    bookkeeper_of,
-    envelope_keys_of,
-    low_balance_of,
-    mailer_of,
-    notifier_of,
-    opened,
-    probe_key,
-)
+from tollkeeper.app.parts import abuse_policy_of, bookkeeper_of, low_balance_of, notifier_of
+from tollkeeper.app.people import mailer_of
+from tollkeeper.app.providers import probe_key
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.app.webhooks import poster_of
 from tollkeeper.jobs.announce_prices import announce_prices
 from tollkeeper.jobs.check_the_books import NOT_CLEAN, check_the_books

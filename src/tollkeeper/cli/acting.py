@@ -6,7 +6,7 @@ set they have its rights and its name, and need no other setting.
 
 import os
 
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.cli.operator_api import ask
 from tollkeeper.cli.speak import settings_or_complain
 from tollkeeper.office.act import Act, Result, Wish

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tollkeeper.app import books_desk
+from tollkeeper.app.books import books_desk
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import Reason

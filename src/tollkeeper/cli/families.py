@@ -13,15 +13,15 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 FAMILIES = {
-    "serve": ("process", "Serve calls until stopped."),
-    "front": ("process", "Stand before `serve`: let only well-formed requests through, and few connections per IP."),
+    "serve": ("serve", "Serve calls until stopped."),
+    "front": ("front", "Stand before `serve`: let only well-formed requests through, and few connections per IP."),
     "work": (
-        "process",
+        "work",
         "Run the jobs beside the calls until stopped: close stale holds, expire lots, prepare tables, test keys.",
     ),
-    "console": ("process", "Serve the customers' console until stopped."),
-    "migrate": ("process", "Bring the database's schema up to date."),
-    "settings": ("process", "Show every setting, its value, and what it is for."),
+    "console": ("console", "Serve the customers' console until stopped."),
+    "migrate": ("migrate", "Bring the database's schema up to date."),
+    "settings": ("settings", "Show every setting, its value, and what it is for."),
     "doctor": (
         "doctor",
         "Say what to do about stores, roles, clocks, schema, disk, mail, providers. Exit code 1: something is broken.",

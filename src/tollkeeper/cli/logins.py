@@ -14,7 +14,7 @@ import typer
 from tollkeeper.accounts.people.front_desk import RequestOrigin, without_lockouts
 from tollkeeper.accounts.people.sign_in import Credentials, sign_in
 from tollkeeper.accounts.people.sign_up import SignUpWish, request_sign_up, verify_sign_up
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.cli.abuse_words import moment
 from tollkeeper.cli.acting import perform
 from tollkeeper.cli.codes import reason_in

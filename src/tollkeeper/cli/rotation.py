@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tollkeeper.app import books_desk, office
-from tollkeeper.app.parts import envelope_keys_of, known_secrets_of, peppers_of, service_mark_of
+from tollkeeper.app.books import books_desk
+from tollkeeper.app.office import office
+from tollkeeper.app.secrets import envelope_keys_of, known_secrets_of, peppers_of, service_mark_of
 from tollkeeper.cli.command import command
 from tollkeeper.cli.listing import AsJson, JsonRecord, show_list
 from tollkeeper.cli.speak import Mistake, say, settings_or_complain

@@ -11,8 +11,8 @@ import msgspec
 import typer
 
 from tollkeeper.accounts.usage import filled_page, pages
-from tollkeeper.app import office
 from tollkeeper.app.log_site import log_site_of, usage_to_clean
+from tollkeeper.app.office import office
 from tollkeeper.cli.command import command
 from tollkeeper.cli.customers import MOST_ID, AccountId
 from tollkeeper.cli.listing import AsJson, fields_of, quota_fields, show_json, show_list

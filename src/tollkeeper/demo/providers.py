@@ -6,7 +6,7 @@ from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
 from tollkeeper.core.catalog.models import Kind
 from tollkeeper.core.money.quote import TokenCaps
 from tollkeeper.core.pool.choice import PoolPlace
@@ -14,6 +14,7 @@ from tollkeeper.demo.child import DemoProcess
 from tollkeeper.demo.past.calls import FIRST, SECOND
 from tollkeeper.demo.past.catalog import MODELS
 from tollkeeper.demo.problem import CannotRun
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import NewModel, NewPrice, NewProviderAccount
 from tollkeeper.settings import load
 

@@ -14,7 +14,8 @@ from tollkeeper.accounts.people.second_factor import OwnerProof
 from tollkeeper.accounts.people.sessions import session_of
 from tollkeeper.accounts.people.sign_up import verify_sign_up
 from tollkeeper.accounts.people.staff import enable_account
-from tollkeeper.app import office, opened
+from tollkeeper.app.database import opened
+from tollkeeper.app.office import office
 from tollkeeper.app.parts import notifier_of
 from tollkeeper.core.partner.plan import MicroUsd
 from tollkeeper.core.people.logins import (

@@ -23,7 +23,7 @@ from tollkeeper.accounts.people.staff import (
     set_role,
     unlock,
 )
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.client_ip import read_ip
 from tollkeeper.core.people.logins import (
     Actor,

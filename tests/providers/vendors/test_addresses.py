@@ -3,7 +3,7 @@
 import pytest
 
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, SECRET, an_account, an_order
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 
 ANTHROPIC_VERSION = ("anthropic-version", "2023-06-01")
 

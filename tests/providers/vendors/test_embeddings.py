@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.providers.vendors.builders import Heard, an_account
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.embedding import EmbeddingOrder, read_embedding
 from tollkeeper.core.calls.meter import NotAnAnswer
 from tollkeeper.core.calls.reporting_meters import EmbeddingMeter

@@ -10,7 +10,7 @@ from openai.types.chat.completion_create_params import (
 )
 
 from tests.providers.vendors.builders import an_account, an_order, sent_by
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.errors import UnsupportedParameter
 from tollkeeper.providers.vendors.fields import FIELDS, NOWHERE, FieldVerdict, WireFormat

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, Heard, an_account, events_in, metered, told_by
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.calls.meter import Meter
 

@@ -12,7 +12,7 @@ from openai.types.image_edit_params import ImageEditParamsNonStreaming
 from openai.types.image_generate_params import ImageGenerateParamsNonStreaming
 
 from tests.providers.vendors.builders import an_account
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.embedding import read_embedding
 from tollkeeper.core.calls.image_edit import ImageForm, read_image_edit
 from tollkeeper.core.calls.media import (

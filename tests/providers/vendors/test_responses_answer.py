@@ -9,7 +9,7 @@ from hypothesis import given
 
 from tests.core.calls.test_chat import json_values
 from tests.providers.vendors.builders import Heard, an_account, events_in, metered
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
 from tollkeeper.core.calls.native import Dialect

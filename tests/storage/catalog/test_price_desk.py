@@ -11,7 +11,7 @@ import pytest
 from tests.customers import ACTOR, Customers
 from tests.storage.catalog.examples import IN_PARTS, PRICE_PARTS
 from tests.storage.usage.rows import Counted, a_call
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.parts import PriceParts, UsageParts
 from tollkeeper.core.money.prices import MILLIONTHS, Price, Rate, Usage
 from tollkeeper.ports import NewPrice

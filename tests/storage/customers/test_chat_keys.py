@@ -9,7 +9,7 @@ import pytest
 
 from tests.customers import Customers
 from tollkeeper.accounts.people.sessions import owner as actor_of
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.people.logins import Role, SessionRecord
 from tollkeeper.ports import KeyText
 from tollkeeper.ports.customers.chat import ChatKeyStanding

@@ -13,7 +13,7 @@ from tests.storage.customers.benches import Account, Market, Time, books_are_cle
 from tests.storage.ledger.benches import an_order
 from tollkeeper.accounts.money.faucet import FaucetDry, FaucetKey, pour
 from tollkeeper.accounts.money.redeem import AccountIsDisabled
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.money.balance import of_account, of_key
 from tollkeeper.ports import NotOnFile

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.core.keys import Peppers
 from tollkeeper.ports import KeyText
 from tollkeeper.settings import Settings, keys_by_version

@@ -15,7 +15,7 @@ from tests.storage.ledger.benches import RATE, a_settlement, an_order
 from tests.storage.usage.benches import a_bench
 from tollkeeper.accounts.money.lots import LotRefused, extend_lot
 from tollkeeper.accounts.money.statement import MonthStatement, month_statement
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD
 from tollkeeper.core.money.balance import of_account
 from tollkeeper.core.money.prices import Rate

@@ -18,7 +18,7 @@ from tests.storage.customers.benches import Time
 from tests.storage.usage.rows import a_call
 from tollkeeper.accounts.money.lots import extend_lot
 from tollkeeper.accounts.prices import PriceWish, enter_price_change, withdraw_price_change
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.money.parts import PriceParts
 from tollkeeper.core.people.mails import MailKind, compose

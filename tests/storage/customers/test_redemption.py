@@ -15,7 +15,7 @@ from tests.people import AN_OPERATOR
 from tests.storage.customers.benches import Account, Market, Time, books_are_clean
 from tollkeeper.accounts.money.codes import BatchWish, export_codes, make_batch, revoke_codes
 from tollkeeper.accounts.money.redeem import CodeNotAccepted, RedeemingLocked, RedeemWish, redeem
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.client_ip import read_ip
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.money.codes import code_digest, mint_code

@@ -14,7 +14,7 @@ from tests.storage.ledger.benches import a_settlement, an_order
 from tests.storage.ledger.test_books import findings
 from tests.storage.partner.test_plan import SUPPORT, asked_for, cash_of, pay, spend
 from tollkeeper.accounts.money.top_ups import revoke_top_up
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD
 from tollkeeper.core.people.logins import Actor, Role, RoleMissing
 from tollkeeper.ports import NotOnFile

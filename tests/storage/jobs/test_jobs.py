@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import asyncpg
 import pytest
 
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.jobs.schedule import Job, Schedule
 from tollkeeper.ports.jobs import JobRecord

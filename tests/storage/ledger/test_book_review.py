@@ -8,7 +8,7 @@ import pytest
 
 from tests.customers import Customer, Customers
 from tests.storage.ledger.past_days import CALLS_A_DAY, calls_on, days_ago
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.ports.books import BooksReview
 from tollkeeper.settings import Settings
 from tollkeeper.storage.ledger.book_review import DAYS_UNCHANGED, SEALS_UNBROKEN, BookReviewer

@@ -8,7 +8,8 @@ import pytest
 
 from tests.customers import Customer, Customers
 from tests.storage.ledger.benches import a_settlement, an_order
-from tollkeeper.app import book_reviewer_of, opened
+from tollkeeper.app.books import book_reviewer_of
+from tollkeeper.app.database import opened
 from tollkeeper.settings import Settings
 from tollkeeper.storage.ledger.books import audit_contains, audit_head, check_books
 from tollkeeper.storage.ledger.journal import Journal

@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 from tests.conftest import Stores, variables
 from tests.customers import Customers
 from tests.storage.ledger.benches import BothTreasuries, a_credit, a_settlement, an_extension, an_order
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import Credit, HoldOrder
 from tollkeeper.settings import load
 from tollkeeper.storage.customers.accounts import SqlBalances

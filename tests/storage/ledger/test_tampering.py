@@ -8,7 +8,7 @@ import asyncpg
 
 from tests.customers import Customers
 from tests.storage.ledger.past_days import calls_on, days_ago
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.ports.books import BooksReview
 from tollkeeper.settings import Settings
 from tollkeeper.storage.ledger.book_review import DAYS_UNCHANGED, SEALS_UNBROKEN, BookReviewer

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.core.limits.abuse import AbuseVerdict, Policy
 from tollkeeper.core.limits.windows import Rates

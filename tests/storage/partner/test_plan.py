@@ -21,7 +21,7 @@ from tollkeeper.accounts.partner import (
     request_withdrawal,
     revoke_reward,
 )
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms
 from tollkeeper.core.people.logins import Actor, Role, RoleMissing

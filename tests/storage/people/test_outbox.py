@@ -10,7 +10,7 @@ import pytest
 
 from tests.mailbox import SENDER, Mailbox
 from tests.people import CONSOLE_URL, People, people_of
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.people.mails import Mail
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.mail.smtp import SmtpMailer, route_of

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Stores, variables
 from tests.customers import Customers
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.demo.servers.postgres import binary
 from tollkeeper.settings import load
 from tools.node import tollkeeper

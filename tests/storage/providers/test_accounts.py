@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from tests.customers import ACTOR, Customers
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.money.prices import MILLIONTHS
 from tollkeeper.core.pool.choice import PoolPlace
 from tollkeeper.ports import AlreadyOnFile, NewProviderAccount, NotOnFile, ProviderAccount, ProviderState

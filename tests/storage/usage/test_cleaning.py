@@ -24,7 +24,7 @@ from tests.storage.customers.benches import Market
 from tests.storage.ledger.test_books import findings
 from tests.storage.usage.benches import UsageBench, a_bench
 from tollkeeper.accounts.cleaned_log import CustomersCopy
-from tollkeeper.app import opened
+from tollkeeper.app.database import opened
 from tollkeeper.core.catalog.models import Unit
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.usage.log import UsageFilter

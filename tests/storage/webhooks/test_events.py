@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from tests.customers import Customers
-from tollkeeper.app import opened
-from tollkeeper.app.parts import envelope_keys_of
+from tollkeeper.app.database import opened
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.core.pool.breaker import BreakerState, Trouble
 from tollkeeper.core.webhooks import WebhookKind
 from tollkeeper.jobs.watch_breakers import watch_breakers

@@ -3,8 +3,9 @@
 import os
 from datetime import timedelta
 
-from tollkeeper.app import opened
-from tollkeeper.app.parts import envelope_keys_of, notifier_of
+from tollkeeper.app.database import opened
+from tollkeeper.app.parts import notifier_of
+from tollkeeper.app.secrets import envelope_keys_of
 from tollkeeper.settings import Settings
 from tollkeeper.storage.customers.secret_desk import SqlSecretDesk
 from tollkeeper.storage.envelope import EnvelopeKeys

@@ -10,8 +10,9 @@ from decimal import Decimal
 import msgspec
 
 from tollkeeper.accounts.people.front_desk import without_lockouts
-from tollkeeper.app import Office, office, opened
+from tollkeeper.app.database import opened
 from tollkeeper.app.log_site import log_site_of
+from tollkeeper.app.office import office
 from tollkeeper.core.money.amounts import quota_from_usd
 from tollkeeper.core.money.charge import ChargeTerms, charge
 from tollkeeper.core.money.prices import Price, Rate, in_force, millionths
@@ -28,6 +29,7 @@ from tollkeeper.jobs.roll_up_usage import roll_up_usage
 from tollkeeper.jobs.send_mail import Postman
 from tollkeeper.jobs.send_notices import send_notices
 from tollkeeper.jobs.turn_partitions import turn_partitions
+from tollkeeper.office.desks import Office
 from tollkeeper.ports import HoldOrder, Settlement
 from tollkeeper.settings import Settings
 from tollkeeper.storage.customers.notices import SqlNotices

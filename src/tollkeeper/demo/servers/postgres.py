@@ -21,9 +21,16 @@ class Postgres(Server):
     ending = signal.SIGINT
 
     def __init__(
-        self, *, durable: bool = False, settings: Mapping[str, str] | None = None, within: Path | None = None
+        self,
+        *,
+        durable: bool = False,
+        settings: Mapping[str, str] | None = None,
+        within: Path | None = None,
+        auth: str = AUTH,
     ) -> None:
+        """`auth`: how passwords are asked for."""
         super().__init__(within)
+        self._auth = auth
         self.settings = (
             {
                 "listen_addresses": "127.0.0.1",
@@ -72,7 +79,7 @@ class Postgres(Server):
         if self.user is not None:
             shutil.chown(password, self.user)
         command = [binary("initdb"), "-D", str(self.folder / "data"), "-U", "tollkeeper", f"--pwfile={password}"]
-        options = [f"--auth={AUTH}", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
+        options = [f"--auth={self._auth}", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
         done = subprocess.run(
             [*command, *options], check=False, cwd=self.folder, capture_output=True, text=True, **self.identity()
         )

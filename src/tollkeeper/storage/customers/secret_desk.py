@@ -36,10 +36,6 @@ select version, sum(keys)::bigint as keys, sum(codes)::bigint as codes from (
 ) found group by version
 """
 NODES = "select name, secrets from node where heartbeat_at > now() - interval '20 s' order by name"
-MARKS = """
-select exists (select from node, unnest(secrets) secret where secret like 'mark:%') as any,
-       exists (select from node where $1 = any (secrets)) as mine
-"""
 RETIRED = "select version from pepper_retired"
 RETIRE = "insert into pepper_retired (version) values ($1) on conflict do nothing returning version"
 
@@ -151,23 +147,6 @@ async def pepper_uses(database: Database) -> Mapping[int, PepperUse]:
 
 async def retired_peppers(database: Database) -> frozenset[int]:
     return frozenset(row["version"] for row in await database.rows(RETIRED))
-
-
-async def mark_is_known(database: Database, mark: str) -> bool:
-    """Whether a node of this service ever said that it knows this mark, or none said which it knows."""
-    row = await database.row(MARKS, mark)
-    return bool(row["mine"] or not row["any"])
-
-
-async def keys_without_pepper(database: Database, versions: Sequence[int]) -> Sequence[int]:
-    """Versions that are neither listed nor retired, and under which keys stand that could be used."""
-    found = await database.rows(
-        "select distinct pepper_version from api_key where pepper_version <> all ($1) and revoked_at is null "
-        "and (expires_at is null or expires_at > ledger_now()) "
-        "and pepper_version not in (select version from pepper_retired)",
-        list(versions),
-    )
-    return sorted(row["pepper_version"] for row in found)
 
 
 async def _uses(connection: asyncpg.Connection) -> dict[int, PepperUse]:

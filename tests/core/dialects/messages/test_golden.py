@@ -8,7 +8,7 @@ import pytest
 
 from tests.messages import events
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.native import Spoken
 from tollkeeper.core.calls.sse import EventSplitter, data_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account
-from tollkeeper.app import VENDORS
+from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.chat import ChatOrder
 from tollkeeper.core.calls.conversation import conversation_by_id
 from tollkeeper.core.calls.native import Spoken
