@@ -7,6 +7,8 @@ import pytest
 from starlette.applications import Starlette
 
 from tests.console.browser import ORIGIN, Browser
+from tests.console.conftest import enter
+from tests.people import People
 from tollkeeper.console.application import console
 from tollkeeper.console.desks import Desks, Site
 from tollkeeper.console.guard import HEADERS
@@ -28,6 +30,14 @@ def path_of(page: Page) -> str:
 
 every = pytest.mark.parametrize("page", PAGES, ids=named)
 posts = pytest.mark.parametrize("page", [page for page in PAGES if page.method == "POST"], ids=named)
+
+
+@pytest.fixture(scope="module")
+async def member(application: Starlette, people: People) -> Browser:
+    """Somebody's who has signed in. No test here gets a form through."""
+    found = Browser(application)
+    await enter(found, await people.a_person())
+    return found
 
 
 async def visited(browser: Browser, page: Page) -> str:
@@ -54,8 +64,8 @@ async def test_a_stranger_is_sent_to_sign_in(browser: Browser, page: Page) -> No
 
 
 @every
-async def test_every_answer_has_the_headers(browser: Browser, signed_in: Browser, page: Page) -> None:
-    for visitor in (browser, signed_in):
+async def test_every_answer_has_the_headers(browser: Browser, member: Browser, page: Page) -> None:
+    for visitor in (browser, member):
         answer = await visitor.send(page.method, path_of(page))
         told = dict(answer.headers)
         assert HEADERS.items() <= {name: told.get(name.lower()) for name in HEADERS}.items()
@@ -67,17 +77,17 @@ async def test_every_answer_has_the_headers(browser: Browser, signed_in: Browser
 
 
 @every
-async def test_no_page_has_script_or_style_of_its_own(browser: Browser, signed_in: Browser, page: Page) -> None:
-    for visitor in (browser, signed_in):
+async def test_no_page_has_script_or_style_of_its_own(browser: Browser, member: Browser, page: Page) -> None:
+    for visitor in (browser, member):
         answer = await visitor.send(page.method, path_of(page))
         assert not INLINE.search(answer.text)
 
 
 @posts
 async def test_a_form_without_the_visitors_token_is_refused(
-    application: Starlette, browser: Browser, signed_in: Browser, page: Page
+    application: Starlette, browser: Browser, member: Browser, page: Page
 ) -> None:
-    visitor = signed_in if page.who in NOT_FOR_STRANGERS else browser
+    visitor = member if page.who in NOT_FOR_STRANGERS else browser
     path = await visited(visitor, page)
     elses = Browser(application)
     token = (await elses.get("/sign-in")).hidden()["form_token"]
@@ -98,9 +108,9 @@ async def test_a_form_without_the_visitors_token_is_refused(
     ids=["another origin", "no origin to tell", "another site", "a neighbour", "nothing"],
 )
 async def test_a_form_of_another_page_is_refused(
-    browser: Browser, signed_in: Browser, page: Page, headers: dict[str, str]
+    browser: Browser, member: Browser, page: Page, headers: dict[str, str]
 ) -> None:
-    visitor = signed_in if page.who in NOT_FOR_STRANGERS else browser
+    visitor = member if page.who in NOT_FOR_STRANGERS else browser
     path = await visited(visitor, page)
     token = visitor.page.hidden()["form_token"]
     answer = await visitor.send("POST", path, body=f"form_token={token}".encode(), headers=headers)
@@ -116,15 +126,15 @@ async def test_a_page_is_had_by_its_own_method_alone(browser: Browser, page: Pag
 
 
 @posts
-async def test_a_form_that_is_too_large_is_not_read(browser: Browser, signed_in: Browser, page: Page) -> None:
-    visitor = signed_in if page.who in NOT_FOR_STRANGERS else browser
+async def test_a_form_that_is_too_large_is_not_read(browser: Browser, member: Browser, page: Page) -> None:
+    visitor = member if page.who in NOT_FOR_STRANGERS else browser
     path = await visited(visitor, page)
     answer = await visitor.post(path, much="x" * page.body_bytes_most)
     assert answer.status == 413
 
 
-async def test_cookies_are_for_this_host_alone_and_for_no_script(browser: Browser, signed_in: Browser) -> None:
-    assert list(signed_in.cookies) == ["__Host-tollkeeper"]
+async def test_cookies_are_for_this_host_alone_and_for_no_script(browser: Browser, member: Browser) -> None:
+    assert list(member.cookies) == ["__Host-tollkeeper"]
     answer = await browser.get("/sign-in")
     assert [line.partition("=")[0] for line in answer.cookies] == ["__Host-tollkeeper-stranger"]
     for line in answer.cookies:
