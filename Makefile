@@ -59,7 +59,7 @@ quick:  ## While writing: format, lint, types, layers, and the tests that need n
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --quick --quiet $(AT_ONCE)
+	$(BIN)/pytest --quick --quiet -p no:schemathesis $(AT_ONCE)
 
 check:  ## Everything a change must pass: format, lint, types, layers, tests
 	$(BIN)/ruff format --check

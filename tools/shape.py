@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import tollkeeper
@@ -30,12 +31,18 @@ print(*sorted(sys.modules), file=sys.stderr)
 LOADED_WITHIN_SECONDS = 60
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """A file of Python, read once: reading all of them takes seconds."""
+    return ast.parse(file.read_text())
+
+
 def doubled_names() -> dict[str, list[str]]:
     """Types of the same name, each with the files that define it: an underscore before a name makes no other of it. The
     simulator's are named as the vendors name theirs."""
     homes: dict[str, list[str]] = defaultdict(list)
     for file in sorted(SOURCE.rglob("*.py")):
-        for name in types_in(ast.parse(file.read_text())):
+        for name in types_in(tree_of(file)):
             homes[name.strip("_")].append(str(file.relative_to(SOURCE)))
     return {name: files for name, files in homes.items() if len(files) > 1}
 

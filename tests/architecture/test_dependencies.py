@@ -12,6 +12,7 @@ import pytest
 
 from tools.dependencies import OURSELVES, declared, locked, table
 from tools.sbom import sbom
+from tools.shape import tree_of
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -41,7 +42,7 @@ IN_WORDS = {
 def imported() -> Iterator[str]:
     """The top modules of others that the service imports, also those that it finds by name."""
     for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Import):
                 yield from (name.name for name in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

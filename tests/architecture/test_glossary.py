@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from tools.shape import tree_of
+
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCE = ROOT / "src" / "tollkeeper"
@@ -41,7 +43,7 @@ def test_a_class_that_has_a_word_for_its_name_is_what_the_word_means() -> None:
     meant = {row["word"].replace(" ", "").casefold(): re.findall(r"`([^`]+)`", row["modules"]) for row in ROWS}
     for file in SOURCE.rglob("*.py"):
         place = str(file.relative_to(SOURCE).with_suffix(""))
-        classes = [node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef)]
+        classes = [node.name for node in ast.walk(tree_of(file)) if isinstance(node, ast.ClassDef)]
         for name in classes:
             modules = meant.get(name.strip("_").casefold(), [place])
             assert place in modules or place.startswith("ports/"), (name, place)

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from tools.shape import doubled_names, types_in
+from tools.shape import doubled_names, tree_of, types_in
 
 SOURCE = Path(__file__).parents[2] / "src" / "tollkeeper"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -16,7 +16,7 @@ def test_no_two_types_have_the_same_name() -> None:
 def test_product_code_is_not_named_like_tests() -> None:
     """Test runners would collect it."""
     for file in FILES:
-        tree = ast.parse(file.read_text())
+        tree = tree_of(file)
         nodes = list(ast.walk(tree))
         functions = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         assert not [name for name in (file.name, *functions) if name.startswith("test_")], file
@@ -30,7 +30,7 @@ def test_verbs_that_once_meant_several_acts_mean_one() -> None:
     for file in FILES:
         functions = {
             node.name.lstrip("_")
-            for node in ast.walk(ast.parse(file.read_text()))
+            for node in ast.walk(tree_of(file))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         }
         place = file.relative_to(SOURCE)
@@ -42,5 +42,5 @@ def test_where_protocols_are_translated_nothing_is_named_told_or_heard() -> None
     """What was read, translated or written has a name that says which."""
     for file in FILES:
         if file.relative_to(SOURCE).is_relative_to("core/dialects") or file.parent.name in {"vendors", "answers"}:
-            names = {node.id for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Name)}
+            names = {node.id for node in ast.walk(tree_of(file)) if isinstance(node, ast.Name)}
             assert not names & {"told", "heard", "unheard", "overheard", "telling"}, file.relative_to(SOURCE)

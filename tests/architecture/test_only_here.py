@@ -3,10 +3,11 @@
 import ast
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tools.shape import tree_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "tollkeeper"
 # The demo is no part of the service: it starts stores of its own, and writes a past into them.
@@ -25,11 +26,6 @@ SQL = re.compile(
 REDIS_SCRIPT = re.compile(r"redis\.(call|pcall)\(")
 # What tells people what is wrong with a database is no adapter, and `demo` must be able to tell it without `app`.
 NO_ADAPTERS = {"tollkeeper.storage.postgres.trouble", "tollkeeper.storage.postgres.out_of_range"}
-
-
-@cache
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text())
 
 
 def texts(file: Path) -> set[str]:
