@@ -10,8 +10,6 @@ TARGET ?=
 # has left. (By `loadfile` a slow file that comes last keeps one of them busy while the other has nothing to do.)
 AT_ONCE ?= --numprocesses 2 --dist worksteal
 AT_A_TIME ?= 1
-# Tests that are run by a proof in the same go, as CI does.
-LEFT_TO_PROOFS ?=
 # What follows where tests failed, as CI has it.
 SECOND_LOOK ?=
 BIN := .venv/bin
@@ -61,13 +59,14 @@ quick:  ## While writing: format, lint, types, layers, and the tests that need n
 	$(BIN)/lint-imports
 	$(BIN)/pytest --quick --quiet -p no:schemathesis $(AT_ONCE)
 
-check:  ## Everything a change must pass: format, lint, types, layers, tests
+check:  ## Everything a change must pass: format, lint, types, layers, tests but the attacks (make prove-attacks)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.reference --check
-	$(BIN)/pytest $(AT_ONCE) $(LEFT_TO_PROOFS) $(SECOND_LOOK)
+	@# The attacks are tried by prove-attacks.
+	$(BIN)/pytest $(AT_ONCE) --ignore tests/attacks $(SECOND_LOOK)
 
 test:  ## The tests alone
 	$(BIN)/pytest $(AT_ONCE)
