@@ -19,6 +19,8 @@ from proofs.speed.verdict import missed
 
 # The gateway holds thousands of streams, on both sides.
 DESCRIPTORS = 16_384
+# What another gateway costs, in calls of ours.
+PEER_FIGURES = {"litellm": "peers_x", "portkey": "portkey_x"}
 LAST_LINE = (
     "ratio",
     "total_us",
@@ -28,6 +30,7 @@ LAST_LINE = (
     "big_ratio",
     "growth",
     "peers_x",
+    "portkey_x",
 )
 
 
@@ -145,14 +148,16 @@ class Proof:
         self.figures["two_workers"] = round(ratio, 2)
 
     def _peers(self) -> None:
-        self.figures["peers_x"] = None
-        if os.environ.get("PEERS") == "1":
-            say("another gateway")
-            with annexes.peer(self._stage) as peer:
+        self.figures |= dict.fromkeys(PEER_FIGURES.values())
+        if os.environ.get("PEERS") != "1":
+            return
+        full_us = self.figures["cpu_us_full"]
+        assert full_us is not None
+        for name, figure in PEER_FIGURES.items():
+            say(f"another gateway: {name}")
+            with annexes.peer(name, self._stage) as peer:
                 peer_us = trials.peer_us(self._rounds, self._asked.peer, peer)
-            full_us = self.figures["cpu_us_full"]
-            assert full_us is not None
-            self.figures |= {"cpu_us_peer": round(peer_us), "peers_x": round(peer_us / full_us, 1)}
+            self.figures |= {f"cpu_us_{name}": round(peer_us), figure: round(peer_us / full_us, 1)}
 
     def _growth(self) -> None:
         """How much more a call costs when the books are full."""

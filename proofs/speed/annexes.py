@@ -1,11 +1,13 @@
 """What is set up beside the stage while nothing is measured: full books, and another gateway."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from proofs.rig.customers import PROVIDER_KEY
-from proofs.speed import growth, peers
+from proofs.speed import growth
 from proofs.speed.contestants import Stage, Subject
+from proofs.speed.litellm_peer import litellm
+from proofs.speed.portkey_peer import portkey
 
 
 def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
@@ -14,10 +16,13 @@ def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
         return growth.fill(stage, accounts=accounts, rows=rows)
 
 
+PEERS: Mapping[str, Callable[[str, str], AbstractContextManager[Subject]]] = {"litellm": litellm, "portkey": portkey}
+
+
 @contextmanager
-def peer(stage: Stage) -> Iterator[Subject]:
+def peer(name: str, stage: Stage) -> Iterator[Subject]:
     with ExitStack() as stack:
         with stage.cores.start_measured():
-            subject = stack.enter_context(peers.litellm(stage.upstream, PROVIDER_KEY))
+            subject = stack.enter_context(PEERS[name](stage.upstream, PROVIDER_KEY))
         stage.cores.require_measured(subject.pid)
         yield subject

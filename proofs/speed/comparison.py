@@ -24,7 +24,7 @@ from proofs.speed.paired import Compared, compared, in_order, table
 from proofs.speed.rounds import Demand, Length
 from proofs.speed.states import PRESENT, Party, checked_out, commit_of, stand
 from proofs.speed.timed_load import Measured, Plan
-from proofs.speed.trials import PROVIDER_MS, SPARE_SECONDS, STORES
+from proofs.speed.trials import BIG_CONNECTIONS, BIG_PROMPT_BYTES, PROVIDER_MS, SPARE_SECONDS, STORES
 from tools.simulator import Simulator
 
 BEFORE, NOW, BARE = "before", "now", "bare"
@@ -36,7 +36,10 @@ CHUNK_MS = 10
 WARM_SECONDS = 0.3
 # By one process of callers; between them it says how far it is.
 ROUNDS_AT_ONCE = 10
-LAST_LINE = ("before_total_us", "total_us", "now_to_before", "now_to_before_low", "now_to_before_high")
+LAST_LINE = (
+    *("before_total_us", "total_us", "now_to_before", "now_to_before_low", "now_to_before_high"),
+    *("gateway_vs_before", "chunk_vs_before", "big_vs_before", "added_p50_light_ms", "light_vs_before"),
+)
 
 Turn = dict[str, Measured]
 
@@ -44,14 +47,20 @@ Turn = dict[str, Measured]
 class Size(msgspec.Struct, frozen=True, kw_only=True):
     calls: Length
     latency: Length
+    light: Length
     chunks: Length
+    big: Length
 
 
 # Many short turns rather than few long ones: the closer the two of a pair, the more alike is the machine.
 # Even numbers: each is first as often as the other, and to be first may cost something.
 SIZES = {
-    "small": Size(calls=Length(50, 0.5), latency=Length(12, 1), chunks=Length(12, 1)),
-    "full": Size(calls=Length(120, 1), latency=Length(24, 1), chunks=Length(20, 1)),
+    "small": Size(
+        calls=Length(50, 0.5), latency=Length(12, 1), light=Length(12, 1), chunks=Length(12, 1), big=Length(12, 1)
+    ),
+    "full": Size(
+        calls=Length(120, 1), latency=Length(24, 1), light=Length(24, 1), chunks=Length(20, 1), big=Length(24, 1)
+    ),
 }
 
 
@@ -69,7 +78,11 @@ def compare(revision: str, run: Run) -> int:
     failed = run.judges_timings and total.low > WORSE_AT_MOST
     if failed:
         say(f"FAILED: a call costs more than before, {total.low:.3f} times as much at least; {WORSE_AT_MOST:g} may be")
+    by_name = {each.name: each for each in figures}
+    ratios = {"gateway_us": "gateway", "chunk_us": "chunk", "big_us": "big", "added_p50_light_ms": "light"}
+    run.figures |= {f"{short}_vs_before": round(by_name[name].now_to_before, 3) for name, short in ratios.items()}
     run.figures |= {
+        "added_p50_light_ms": round(by_name["added_p50_light_ms"].now, 2),
         "before_total_us": round(total.before),
         "total_us": round(total.now),
         "now_to_before": round(total.now_to_before, 3),
@@ -98,9 +111,20 @@ def measured(commit: str, size: Size) -> list[Compared]:
         rate = min(statistics.median(turn[name].per_second for turn in calls) for name in (BEFORE, NOW)) / 4
         demand = Demand(order=whole(delay_ms=PROVIDER_MS), per_second=rate)
         modest = in_turns([before, now], size.latency, demand, bare)
+        say("whole answers, one caller")
+        lone = in_turns([before, now], size.light, Demand(order=whole(), connections=1), bare)
         say(f"streams, a chunk each {CHUNK_MS} ms")
         streams = in_turns([before, now], size.chunks, speaking(size.chunks.seconds))
-    return [*costs(calls), figure("added_p50_ms", modest, added_ms), figure("chunk_us", streams, chunk_us)]
+        say("long prompts that nobody has sent before")
+        long = Demand(order=whole(prompt_bytes=BIG_PROMPT_BYTES), connections=BIG_CONNECTIONS)
+        big = in_turns([before, now], size.big, long)
+    return [
+        *costs(calls),
+        figure("added_p50_ms", modest, added_ms),
+        figure("added_p50_light_ms", lone, added_ms),
+        figure("chunk_us", streams, chunk_us),
+        figure("big_us", big, whole_us),
+    ]
 
 
 def costs(turns: Sequence[Turn]) -> list[Compared]:

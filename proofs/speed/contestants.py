@@ -42,6 +42,8 @@ class Subject(msgspec.Struct, frozen=True):
     port: int
     pid: int
     keeps_books: bool = False
+    # What every request to it has beside the usual headers.
+    headers: Mapping[str, str] = {}
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

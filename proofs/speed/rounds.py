@@ -81,6 +81,7 @@ class Rounds:
             port=subject.port,
             connections=demand.connections,
             keys=demand.keys or self.stage.keys[: demand.connections],
+            headers=dict(subject.headers),
             body=demand.order.body,
             events=demand.order.events,
             begin_within_seconds=demand.begin_within_seconds,

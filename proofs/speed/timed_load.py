@@ -28,6 +28,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     connections: int
     # Every call takes the next, and after the last the first again.
     keys: list[str]
+    # Headers beside the usual ones.
+    headers: dict[str, str] = {}
     body: str
     # How many events an answer must have; 0 where it is whole.
     events: int
@@ -85,7 +87,7 @@ class Load:
         self._plan = plan
         self._callers: list[Caller] = []
         self._body = plan.body.encode()
-        self._heads = itertools.cycle([head(key, self._body) for key in plan.keys])
+        self._heads = itertools.cycle([head(key, self._body, plan.headers) for key in plan.keys])
         self._waits: list[float] = []
         self._late_ns: list[int] = []
         self._stopping = False

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from proofs.rig.customers import PROVIDER_KEY
 from proofs.rig.measuring.measured_orders import further, streamed, whole
 from proofs.rig.proof import say
 from proofs.speed.contestants import Subject
@@ -131,7 +132,8 @@ def many_customers(rounds: Rounds, length: Length, keys: list[str]) -> float:
 
 def peer_us(rounds: Rounds, length: Length, peer: Subject) -> float:
     """What a call costs another gateway."""
-    return rounds.run([peer], length, Demand(order=whole())).cpu_us(peer.name)
+    # Their callers have the provider's key: some pass it on, and the others take any.
+    return rounds.run([peer], length, Demand(order=whole(), keys=[PROVIDER_KEY])).cpu_us(peer.name)
 
 
 def _bare_and_full(rounds: Rounds, length: Length, demand: Demand) -> Turns:

@@ -22,13 +22,10 @@ class Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BARS = (
-    Bar(name="ratio", least=0.50),
-    Bar(name="total_us", most=400),
-    Bar(name="added_p50_ms", most=3),
-    Bar(name="chunk_added_us", most=100),
-    Bar(name="big_ratio", least=0.50),
+    Bar(name="added_p50_ms", most=4),
+    Bar(name="added_p99_ms", most=25),
     Bar(name="growth", most=1.10),
-    Bar(name="peers_x", least=50),
+    Bar(name="peers_x", least=30),
     Bar(name="two_workers", most=1.15),
     Bar(name="ready_s", most=2),
     Bar(name="late_ms", most=100),

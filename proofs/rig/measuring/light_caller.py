@@ -6,6 +6,7 @@ It is HTTP only as far as these answers need it: a status, a length or chunks, n
 import asyncio
 import re
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Self, cast
 
@@ -18,11 +19,12 @@ STAMP = re.compile(rb'"sent_ns":(\d+)}')
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
-def head(key: str, body: bytes) -> bytes:
-    """What is sent before a body."""
+def head(key: str, body: bytes, more: Mapping[str, str] | None = None) -> bytes:
+    """What is sent before a body; `more`: headers beside the usual ones."""
+    others = "".join(f"{name}: {value}\r\n" for name, value in (more or {}).items())
     return (
         f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"{others}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     ).encode()
 
 

@@ -8,21 +8,18 @@ Its environment is made on demand from its lock alone, in `.venv/peers`; `python
 the lock.
 """
 
-import subprocess
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from proofs.rig.measuring.measured_orders import MODEL, streamed, whole
-from proofs.rig.measuring.processes import require_alone
-from proofs.rig.patience import wait_until
+from proofs.rig.measuring.measured_orders import MODEL
 from proofs.rig.project import PROJECT
 from proofs.rig.sdks.environments import Virtualenv, make
 from proofs.speed.contestants import Subject
+from proofs.speed.peer_process import running, warm_up
 from tools.node import clean_environment
 from tools.services.process import free_port
 
@@ -30,9 +27,6 @@ FOLDER = Path(__file__).parent / "litellm"
 ROOM = PROJECT / ".venv" / "peers" / "litellm"
 # Whole paths, because neither the lock nor the room is among the SDKs'.
 ENVIRONMENT = Virtualenv(str(ROOM), script=ROOM / "bin" / "litellm", lock=str(FOLDER / "requirements.txt"))
-
-WARM_CALLS = 50
-WARM_WITHIN_SECONDS = 120.0
 
 QUIETLY = {
     "LITELLM_LOG": "ERROR",
@@ -48,17 +42,12 @@ def litellm(upstream: str, provider_key: str) -> Iterator[Subject]:
     make(ENVIRONMENT)
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="tollkeeper-litellm-") as folder:
-        config, log = Path(folder) / "config.yaml", Path(folder) / "log"
+        config = Path(folder) / "config.yaml"
         config.write_bytes(msgspec.json.encode(settings(upstream, provider_key)))
-        with log.open("wb") as file:
-            process = subprocess.Popen(command(config, port), env=environment(), stdout=file, stderr=file, cwd=folder)
-        try:
-            wait_until(lambda: lives(port), lambda: check_alive(process, log))
-            require_alone(port, process.pid)
-            warm_up(port)
-            yield Subject("litellm", port, process.pid)
-        finally:
-            stop(process)
+        with running(command(config, port), environment(), port, lives_at="/health/liveliness") as pid:
+            subject = Subject("litellm", port, pid)
+            warm_up(subject, "sk-any")
+            yield subject
 
 
 def environment() -> dict[str, str]:
@@ -84,34 +73,3 @@ def settings(upstream: str, provider_key: str) -> dict[str, object]:
 def command(config: Path, port: int) -> list[str]:
     asked = {"config": str(config), "host": "127.0.0.1", "port": str(port), "num_workers": "1"}
     return [*ENVIRONMENT.command(ROOM), *(word for name, value in asked.items() for word in (f"--{name}", value))]
-
-
-def lives(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/liveliness", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
-
-
-def warm_up(port: int) -> None:
-    """Much of it is imported by the first calls that need it, which is no part of what a call costs."""
-    for order in (whole(), streamed(2)) * WARM_CALLS:
-        headers = {"content-type": "application/json", "authorization": "Bearer sk-any"}
-        asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", order.body.encode(), headers)
-        with urllib.request.urlopen(asked, timeout=WARM_WITHIN_SECONDS) as answer:
-            answer.read()
-
-
-def check_alive(process: subprocess.Popen[bytes], log: Path) -> None:
-    if process.poll() is not None:
-        raise RuntimeError(f"LiteLLM ended with {process.returncode}:\n{log.read_text(errors='replace')[-2000:]}")
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
