@@ -23,11 +23,6 @@ atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
 from tollkeeper.__main__ import main
 main()
 """
-IMPORT = """
-import importlib, sys
-importlib.import_module(sys.argv[1])
-print(*sorted(sys.modules), file=sys.stderr)
-"""
 LOADED_WITHIN_SECONDS = 60
 
 
@@ -74,17 +69,8 @@ def longest_sql(*, with_reason: bool) -> int:
 
 def loaded_by(*arguments: str) -> set[str]:
     """The modules that a command has loaded when it ends."""
-    return _loaded_by(RUN, *arguments)
-
-
-def loaded_with(module: str) -> set[str]:
-    """The modules that are loaded with one."""
-    return _loaded_by(IMPORT, module)
-
-
-def _loaded_by(*program: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", *program],
+        [sys.executable, "-c", RUN, *arguments],
         env=clean_environment(),
         capture_output=True,
         text=True,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.shape import cpu_seconds_of, loaded_by, loaded_with
+from tools.shape import cpu_seconds_of, loaded_by
 
 pytestmark = pytest.mark.not_quick
 
@@ -32,14 +32,15 @@ def test_a_family_loads_no_other() -> None:
     assert not {"tollkeeper.app", "tollkeeper.cli.providers"} & loaded
 
 
-@pytest.mark.parametrize("command", ["serve", "console"])
-def test_the_main_process_loads_nothing_of_what_its_workers_serve(command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "own", "others"),
+    [
+        ("serve", "tollkeeper.relay.pipeline", {"tollkeeper.console", "tollkeeper.office", "webauthn", "argon2"}),
+        ("front", "tollkeeper.front", {"tollkeeper.relay", "tollkeeper.console", "redis"}),
+        ("migrate", "sqlalchemy", {"tollkeeper.relay.pipeline", "tollkeeper.console", "redis"}),
+    ],
+)
+def test_a_process_loads_its_own_parts_alone(command: str, own: str, others: set[str]) -> None:
     loaded = loaded_by(command, "--help")
-    assert "tollkeeper.app.workers" in loaded
-    assert not {"tollkeeper.app.gateway", "tollkeeper.app.console", "tollkeeper.relay", "redis"} & loaded
-
-
-def test_the_gateway_loads_nothing_of_the_console() -> None:
-    loaded = loaded_with("tollkeeper.app.gateway")
-    assert "tollkeeper.relay.pipeline" in loaded
-    assert not {"tollkeeper.console", "tollkeeper.office", "webauthn", "argon2", "sqlalchemy"} & loaded
+    assert own in loaded
+    assert not others & loaded

@@ -11,7 +11,7 @@ from tollkeeper.core.errors import InsufficientQuota, NodeStopping
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.core.money.quote import with_slack
-from tollkeeper.relay.bill import CHECKPOINT_SECONDS
+from tollkeeper.relay.checkpoints import CHECKPOINT_SECONDS
 from tollkeeper.relay.patience import EXTENSION_PATIENCE_SECONDS, EXTENSION_RETRY_SECONDS
 
 MANY = b"".join(words(60))

@@ -99,7 +99,7 @@ def gateway(settings: Settings) -> App:
         catalog=SqlCatalog(lookups, changes),
         clock=changes,
         ledger=lambda: bookkeeper.ledger,
-        measures=Measures(InputCounter(), lengths, QuotaInPlenty()),
+        measures=Measures(InputCounter(), lengths, QuotaInPlenty(lambda: changes.live_workers)),
         dispatcher=Dispatcher(pool, VENDORS, upstream, loop_mark=loop_mark_of(settings), aside=aside),
         running=Running(),
         gate=rate_limits.gate,

@@ -10,8 +10,8 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 
+from tollkeeper.app.console import console as console_application
 from tollkeeper.app.first_look import DatabaseRole
-from tollkeeper.app.workers import load_console
 from tollkeeper.cli.command import command
 from tollkeeper.cli.descriptors import allowed_connections
 from tollkeeper.cli.process import KILL_AFTER_SECONDS, LOGGING, need_database, need_peppers, need_port
@@ -40,7 +40,7 @@ def console() -> None:
     where = f"http://{chosen.console_host}:{chosen.console_port}"
     logging.getLogger(__name__).info("the console listens on %s", where)
     Granian(
-        "tollkeeper.app.workers:load_console",
+        "tollkeeper.app.console:console",
         address=chosen.console_host,
         port=chosen.console_port,
         interface=Interfaces.ASGI,
@@ -54,4 +54,4 @@ def console() -> None:
         log_dictconfig=LOGGING,
         # The server sets its own logger's level by this, whatever the configuration says.
         log_level=LogLevels.warning,
-    ).serve(target_loader=partial(load_console, chosen), wrap_loader=False)
+    ).serve(target_loader=partial(console_application, chosen), wrap_loader=False)

@@ -14,8 +14,8 @@ from granian.log import LogLevels
 
 from tollkeeper.app.extras import missing_extra
 from tollkeeper.app.first_look import DatabaseRole
+from tollkeeper.app.gateway import gateway
 from tollkeeper.app.journal import check_journal
-from tollkeeper.app.workers import load_gateway
 from tollkeeper.cli.command import command
 from tollkeeper.cli.descriptors import allowed_connections
 from tollkeeper.cli.gateway_server import GatewayServer
@@ -47,7 +47,7 @@ def serve() -> None:
     connections = allowed_connections(chosen.connections)
     logging.getLogger(__name__).info("node %s listens on http://%s:%d", chosen.node, chosen.host, chosen.port)
     GatewayServer(
-        "tollkeeper.app.workers:load_gateway",
+        "tollkeeper.app.gateway:gateway",
         renewed=gateway_as_set,
         address=chosen.host,
         port=chosen.port,
@@ -63,7 +63,7 @@ def serve() -> None:
         log_dictconfig=LOGGING,
         # The server sets its own logger's level by this, whatever the configuration says.
         log_level=LogLevels.warning,
-    ).serve(target_loader=partial(load_gateway, chosen), wrap_loader=False)
+    ).serve(target_loader=partial(gateway, chosen), wrap_loader=False)
 
 
 def gateway_as_set() -> Any:
@@ -78,7 +78,7 @@ def gateway_as_set() -> Any:
         with ThreadPoolExecutor(1) as aside:
             # Beside the event loop that is made for this process already.
             aside.submit(need_peppers, chosen, DatabaseRole.GATEWAY).result()
-        return load_gateway(chosen)
+        return gateway(chosen)
     except (BadSettings, ForOperators, Mistake) as problem:
         logging.getLogger(__name__).error("a worker cannot begin: %s", problem)
         raise SystemExit(1) from None

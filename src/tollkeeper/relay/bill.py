@@ -7,59 +7,32 @@ Rules of this file
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
 from tollkeeper.core.catalog.models import Offer, unit_of
-from tollkeeper.core.errors import (
-    NodeStopping,
-)
 from tollkeeper.core.money.amounts import Quota, usd_exact
 from tollkeeper.core.money.charge import Charge, ChargeTerms, Ending, Readings, UsageSource, charge
 from tollkeeper.core.money.prices import MILLIONTHS, Rate, Usage
-from tollkeeper.core.money.quote import (
-    Ask,
-    expected,
-    most_more_tokens,
-    quote,
-    quote_more,
-    with_slack,
-)
+from tollkeeper.core.money.quote import Ask, expected, most_more_tokens, quote, quote_more, with_slack
 from tollkeeper.metrics.calls import SettledAttempt, SettledCall
-from tollkeeper.ports import (
-    CallClaim,
-    Extension,
-    HoldOrder,
-    HoldOutcome,
-    HoldVerdict,
-    Ledger,
-    Progress,
-    Settlement,
-)
+from tollkeeper.ports import CallClaim, Extension, HoldOrder, HoldOutcome, HoldVerdict, Ledger, Progress, Settlement
 from tollkeeper.relay.by_bound import AskedInput
 from tollkeeper.relay.call import Call
+from tollkeeper.relay.checkpoints import Checkpoints
 from tollkeeper.relay.dispatch.attempt import Attempt, seconds_of
 from tollkeeper.relay.patience import patiently
 from tollkeeper.relay.payment import PaymentTerms
 from tollkeeper.relay.short_of_quota import refusal_of, what_would_fit
 
-CHECKPOINT_SECONDS = 5.0
 # How long the caller of a call that cost nothing waits for the books to know: the same key may be sent again at once.
 KNOWN_WITHIN_SECONDS = 2.0
-# Charges in which the input is not as the provider reported it.
+# Where what was held for by a bound may do, once it is counted.
+SHORT = frozenset({HoldOutcome.ACCOUNT_SHORT, HoldOutcome.KEY_SHORT, HoldOutcome.BUDGET})
+# Charges in which the input may not be as the provider reported it.
 OF_COUNTS = frozenset({UsageSource.COUNTED, UsageSource.COUNTED_INPUT})
-
-
-class AnyMeter(Readings, Protocol):
-    """What a call wants to know of its answer."""
-
-    @property
-    def characters(self) -> int:
-        """About how many characters of output came: whether anything was heard."""
-        ...
 
 
 class Bill:
@@ -78,8 +51,7 @@ class Bill:
         self._held = self._quote()
         self._covered_tokens = expected(asked.ask, self._caps).output_units
         self._extensions = 0
-        self._checkpoint_after = asyncio.get_running_loop().time() + CHECKPOINT_SECONDS
-        self._checkpoint: asyncio.Future[bool] | None = None
+        self._checkpoints = Checkpoints(call, asked, self._write_checkpoint)
         # Of an answer that was complete: asked for by those who tell its price, and by those who book it.
         self._last_word: Charge | None = None
         self._freed: asyncio.Future[bool] | None = None
@@ -115,7 +87,7 @@ class Bill:
         """An account answers. `is_native`: it was sent the order as its caller wrote it, and not our translation."""
         self._is_native = is_native
 
-    def needs_report(self, meter: AnyMeter) -> bool:
+    def needs_report(self, meter: Readings) -> bool:
         """Whether only the provider's report says what was used: thoughts without words and uses of tools come at the
         end of an answer; what images, audio, files, written caches and what we cannot translate came to is said once,
         first or last."""
@@ -129,15 +101,24 @@ class Bill:
 
     async def hold(self) -> None:
         """Hold quota for what is asked. Raise what stands against that."""
+        if not self.asked.take(self._held):
+            await self._count()
         verdict = await self._hold()
-        if not verdict.granted and await self.asked.count():
+        if verdict.outcome in SHORT and self.asked.ask.is_bound:
             # There is not enough for the bound. For the count there may be.
-            self._held = self._quote()
+            await self._count()
             verdict = await self._hold()
         if not verdict.granted:
             need = f"this call needs {usd_exact(self._held)} USD"
             raise refusal_of(verdict, need + what_would_fit(verdict, self.asked.ask, self._caps, self._rate))
-        self.asked.begin(self._held, verdict.available)
+        self.asked.note_left(verdict.available)
+        self._checkpoints.begin()
+
+    async def _count(self) -> None:
+        """Hold by the count."""
+        await self.asked.count()
+        self.asked.give_back()
+        self._held = self._quote()
 
     def _quote(self) -> Quota:
         return self._payment.bounded(quote(self.asked.ask, self._caps, self._rate))
@@ -160,6 +141,8 @@ class Bill:
     async def extend(self, output_tokens: int) -> None:
         """Hold for what has come already, and as much more as a call of this model is expected to need, or as there is
         quota for."""
+        if self.asked.is_held_by_bound and await self._covers(output_tokens):
+            return
         owed_tokens = max(0, output_tokens - self._covered_tokens)
         step_tokens = self._caps.hold_output_tokens * self.asked.ask.n
         verdict = await self._extend_by(owed_tokens + step_tokens)
@@ -170,6 +153,14 @@ class Bill:
         if not verdict.granted:
             more = usd_exact(quote_more(step_tokens, self.asked.ask, self._rate))
             raise refusal_of(verdict, f"this answer would need {more} USD more to go on")
+
+    async def _covers(self, output_tokens: int) -> bool:
+        """Whether what the bound holds beyond the count is enough: it is held already, and pays for output as well."""
+        await self.asked.count()
+        beyond = Quota(self._held - self._quote())
+        self._covered_tokens += most_more_tokens(beyond, self.asked.ask, self._rate) or 0
+        self.asked.give_back()
+        return output_tokens < self._covered_tokens
 
     async def _extend_by(self, more_tokens: int) -> HoldVerdict:
         amount = quote_more(more_tokens, self.asked.ask, self._rate)
@@ -189,24 +180,23 @@ class Bill:
             self._covered_tokens += more_tokens
         return verdict
 
+    def note_sending(self) -> None:
+        """The order is about to be sent to a provider."""
+        self._checkpoints.is_sent = True
+        self._ledger.note_sending(self._call.request.request_id)
+
     def note_progress(self, output_tokens: Callable[[], int]) -> None:
         """Every few seconds, write to ledger and journal how far the call has come (a checkpoint)."""
-        now = asyncio.get_running_loop().time()
-        if now < self._checkpoint_after or self._checkpoint is not None:
-            return
-        if self.asked.ask.is_bound:
-            # The checkpoint comes with the next piece.
-            self._checkpoint = asyncio.ensure_future(self.asked.count())
-        else:
-            self._checkpoint_after = now + CHECKPOINT_SECONDS
-            usage = Usage(self.input_units, output_tokens())
-            due = Charge(min(self._rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
-            self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
-            progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
-            self._checkpoint = asyncio.ensure_future(self._ledger.checkpoint(progress))
-        self._checkpoint.add_done_callback(self._on_checkpoint)
+        self._checkpoints.note(output_tokens)
 
-    def charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
+    def _write_checkpoint(self, output_tokens: int) -> Awaitable[bool]:
+        usage = Usage(self.input_units, output_tokens)
+        due = Charge(min(self._rate.charge(usage), self._held), usage, UsageSource.JOURNAL)
+        self._ledger.note(self._settlement(due, Ending.OWNER_DIED, ()))
+        progress = Progress(request_id=self._call.request.request_id, usage=usage, seconds=self._hold_seconds)
+        return self._ledger.checkpoint(progress)
+
+    def charge(self, ending: Ending, meter: Readings, *, complete: bool) -> Charge:
         """What the call costs if it ends like this. `complete`: whether the answer was."""
         if self._last_word is not None and complete and ending is Ending.COMPLETED:
             return self._last_word
@@ -215,7 +205,7 @@ class Bill:
             self._last_word = due
         return due
 
-    def expected_charge(self, meter: AnyMeter) -> Quota:
+    def expected_charge(self, meter: Readings) -> Quota:
         """What the answer costs if nothing more comes of it, and it is complete."""
         return self._charge(Ending.COMPLETED, meter, complete=True).amount
 
@@ -225,13 +215,29 @@ class Bill:
         ask = self.asked.ask
         return self._payment.bounded(self._rate.charge(Usage(ask.input_units))) if ask.measured else None
 
-    def _charge(self, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
+    async def count_if_due(
+        self, ending: Ending, meter: Readings, *, complete: bool, attempts: Sequence[Attempt] = ()
+    ) -> None:
+        """Count what was held for by a bound, where no report says what it came to, or a failed attempt may have cost
+        us."""
+        ask = self.asked.ask
+        if ask.is_bound and (
+            self._goes_by_input(self._charge_for(ask, ending, meter, complete=complete))
+            or any(attempt.outcome and attempt.may_have_cost for attempt in attempts)
+        ):
+            await self.asked.count()
+
+    def _goes_by_input(self, due: Charge) -> bool:
+        """Whether a charge is by what we know of the input, and not by what was reported."""
+        return due.source in OF_COUNTS and due.usage.input_units == self.asked.ask.input_units
+
+    def _charge(self, ending: Ending, meter: Readings, *, complete: bool) -> Charge:
         due = self._charge_for(self.asked.ask, ending, meter, complete=complete)
-        if self.asked.ask.is_bound and due.source in OF_COUNTS:
+        if self.asked.ask.is_bound and self._goes_by_input(due):
             due = self._charge_for(self.asked.counted(), ending, meter, complete=complete)
         return msgspec.structs.replace(due, amount=self._payment.bounded(due.amount))
 
-    def _charge_for(self, ask: Ask, ending: Ending, meter: AnyMeter, *, complete: bool) -> Charge:
+    def _charge_for(self, ask: Ask, ending: Ending, meter: Readings, *, complete: bool) -> Charge:
         if self._is_native and ask.untranslated_tokens:
             ask = msgspec.structs.replace(ask, input_units=self.input_units)
         terms, covered_tokens = ChargeTerms(ask, self._caps, self._rate), self._covered_tokens
@@ -242,7 +248,7 @@ class Bill:
         costs = [self._cost(attempt, due) for attempt in attempts]
         receipts = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
         settled = self._ledger.settle(self._settlement(due, ending, receipts))
-        self.asked.end()
+        self._checkpoints.is_over = True
         if self._payment.claim is not None and not due.amount:
             self._freed = asyncio.ensure_future(settled)
         provider_seconds = seconds_of(attempts)
@@ -277,13 +283,6 @@ class Bill:
             return Quota(0)
         usage = Usage(self.asked.counted().input_units) if attempt.outcome else due.usage
         return Quota(Rate(self._rate.price, MILLIONTHS).charge(usage) * attempt.cost_share // MILLIONTHS)
-
-    def _on_checkpoint(self, done: "asyncio.Future[bool]") -> None:
-        self._checkpoint = None
-        # One that did not arrive is no harm: the stream goes on, and so will the next.
-        arrived = not done.cancelled() and done.exception() is None
-        if arrived and not done.result():
-            self._call.end(NodeStopping(), Ending.NODE_STOPPED)
 
     def _settlement(self, due: Charge, ending: Ending, attempts: Sequence[Mapping[str, object]]) -> Settlement:
         return Settlement(

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import blake2b
 
 from tollkeeper.core.calls import tokens
@@ -53,7 +54,7 @@ class InputCounter:
         counts = await self.count_each(order.texts, owner=owner)
         return order.framing_tokens + order.media_parts * part_tokens + sum(counts)
 
-    async def count_each(self, texts: Sequence[str], *, owner: int) -> list[int]:
+    async def count_each(self, texts: Sequence[str], *, owner: int, seconds_most: float | None = None) -> list[int]:
         """The tokens of each text."""
         counts, new_texts, places = [0] * len(texts), [], []
         for number, text in enumerate(texts, 1):
@@ -67,18 +68,19 @@ class InputCounter:
             else:
                 new_texts.append((number - 1, text))
                 places.append(place)
-        found, exact = await self._count_new([text for _, text in new_texts])
+        found, exact = await self._count_new([text for _, text in new_texts], seconds_most)
         if exact:
             self._remember(places, found)
         for (index, _), counted in zip(new_texts, found, strict=True):
             counts[index] = counted
         return counts
 
-    async def _count_new(self, texts: Sequence[str]) -> tuple[list[int], bool]:
+    async def _count_new(self, texts: Sequence[str], seconds_most: float | None) -> tuple[list[int], bool]:
         """The count of each, and whether they are exact."""
         if sum(map(len, texts)) <= AT_ONCE_CHARACTERS:
             return [tokens.count(text) for text in texts], True
-        return await asyncio.get_running_loop().run_in_executor(self._thread, count_for_a_while, texts)
+        count = partial(count_for_a_while, texts, seconds_most)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, count)
 
     def _place(self, owner: int, text: str) -> bytes:
         # Half a surrogate pair is no text, and has a count all the same.
@@ -112,14 +114,14 @@ def check_answer_size(order: ChatOrder, model: Model) -> None:
         raise AnswerWouldBeTooLarge
 
 
-def ask_of(order: ChatOrder, caps: TokenCaps, input_tokens: int, *, is_bound: bool = False) -> Ask:
+def ask_of(order: ChatOrder, caps: TokenCaps, input_tokens: int, *, uncounted_bytes: int = 0) -> Ask:
     counted_tokens = order.media_parts * caps.hold_part_tokens
     untranslated_tokens = order.native.untranslated_tokens if order.native else 0
     beside_tokens = order.media_tokens + untranslated_tokens
     media_tokens = max(0, min(beside_tokens, caps.context_tokens) - counted_tokens)
     return Ask(
         input_units=input_tokens,
-        is_bound=is_bound,
+        uncounted_bytes=uncounted_bytes,
         max_output_tokens=order.max_output_tokens,
         n=order.n,
         thinks=order.thinks,
@@ -141,9 +143,9 @@ def _too_long(order: ChatOrder, context_tokens: int, sent_tokens: int) -> BadReq
     return ContextLengthExceeded(context_tokens, sent_tokens, param=param)
 
 
-def count_for_a_while(texts: Sequence[str]) -> tuple[list[int], bool]:
+def count_for_a_while(texts: Sequence[str], seconds_most: float | None = None) -> tuple[list[int], bool]:
     """The count of each, and whether there was time for all of them."""
-    give_up_at = time.monotonic() + SECONDS_MOST
+    give_up_at = time.monotonic() + (SECONDS_MOST if seconds_most is None else seconds_most)
     counts, exact = [], True
     for text in texts:
         counter, estimated = tokens.TokenCounter(), 0

@@ -76,13 +76,12 @@ async def serve(
     request.note_model(offer.model.id)
     ask = await operation.ask(order, offer, caller, relay.measures, must_count(conditions, rates))  # 400 503
     payment = terms_of(order, ask, offer, conditions, claims)  # 400
+    asked = relay.measures.asked(payment.ask, order, caller)
     tokens, output_tokens = 0 if ask.measured else ask.likely_input_units, 0
     place = await relay.gate.enter(request, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
-    # Nothing stands between this line and the one above, nor between the hold and the `try` after it: whatever fails
-    # from here on, the place in the windows is given back and the hold is closed.
+    # Nothing stands between this line and the one above, nor between the hold and its `try`: what is taken is closed.
     try:
-        asked = relay.measures.asked(payment.ask, order, caller)
-        bill = Bill(call, payment, asked, offer, ledger := relay.ledger(), hold_seconds=timeouts.hold_seconds)
+        bill = Bill(call, payment, asked, offer, relay.ledger(), hold_seconds=timeouts.hold_seconds)
         call.is_streamed = order.stream
         call.before_cut = partial(bill.note_cut, claims.when_cut)
         journey = Journey(
@@ -93,7 +92,7 @@ async def serve(
             first_byte_seconds=timeouts.first_byte(streamed=order.stream),
             most_output_tokens=offer.model.token_caps.max_output_tokens,
             is_awaited=lambda: call.ended_as is None,
-            before_sending=partial(ledger.note_sending, request.request_id),
+            before_sending=bill.note_sending,
         )
         deliver = partial(relay.dispatcher.deliver, order, journey)
         answer = operation.answer(call, order, bill, deliver, timeouts.longest_seconds)
@@ -107,7 +106,7 @@ async def serve(
             try:
                 if call.ended_as in WITHOUT_CALLER and not relay.running.is_over:
                     await answer.read_unread()
-                await asked.count_if_due(journey.attempts, is_reported=answer.meter.reported is not None)
+                await _count_if_due(answer, call, bill, journey.attempts)
             finally:
                 try:
                     output_tokens = _settle(answer, call, bill, journey.attempts, relay.figures)
@@ -117,18 +116,28 @@ async def serve(
                     await answer.close()
                     await bill.close()
     finally:
+        asked.end()
         relay.gate.leave(place, output_tokens)
 
 
-def _settle(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt], figures: CallFigures) -> int:
-    """Settle the bill. Return the output that was charged, for the limits of tokens."""
-    answer.note_untranslated()
-    ending = ending_of(
+async def _count_if_due(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt]) -> None:
+    complete = answer.ending is Ending.COMPLETED
+    await bill.count_if_due(_ending(answer, call, attempts), answer.meter, complete=complete, attempts=attempts)
+
+
+def _ending(answer: AnyAnswer, call: Call, attempts: Sequence[Attempt]) -> Ending:
+    return ending_of(
         outside=call.ended_as,
         provider=answer.ending,
         may_have_cost=bool(attempts) and attempts[-1].may_have_cost,
         has_use=bool(answer.meter.characters) and not answer.is_worthless_in_part,
     )
+
+
+def _settle(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt], figures: CallFigures) -> int:
+    """Settle the bill. Return the output that was charged, for the limits of tokens."""
+    answer.note_untranslated()
+    ending = _ending(answer, call, attempts)
     due = bill.charge(ending, answer.meter, complete=answer.ending is Ending.COMPLETED)
     settled = bill.settle(due, ending, attempts)
     call.request.note_settled(settled, attempts)

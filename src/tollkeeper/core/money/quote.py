@@ -40,8 +40,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """What of an order decides how much is held."""
 
     input_units: int
-    # Nobody has counted it: `input_units` is the most that it can be.
-    is_bound: bool = False
+    # The bytes of texts among it that nobody has counted: `input_units` is the most that it can be then.
+    uncounted_bytes: int = 0
     max_output_tokens: int | None = None
     # What each answer is taken to come to, where the order tells; it may be more.
     likely_output_tokens: int | None = None
@@ -64,8 +64,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     may_use: frozenset[str] = frozenset()
 
     @property
+    def is_bound(self) -> bool:
+        return self.uncounted_bytes > 0
+
+    @property
     def likely_input_units(self) -> int:
-        return self.input_units // BYTES_PER_TOKEN if self.is_bound else self.input_units
+        return self.input_units - self.uncounted_bytes + self.uncounted_bytes // BYTES_PER_TOKEN
 
     @property
     def uses_held(self) -> Mapping[str, int]:

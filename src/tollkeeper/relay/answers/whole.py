@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tollkeeper.core.calls.answer_reading import LENIENT_BYTES_MOST
 from tollkeeper.core.calls.chat import WHOLE_BYTES_MOST, ChatOrder
@@ -22,16 +22,27 @@ from tollkeeper.core.errors import (
     ProviderUnavailable,
 )
 from tollkeeper.core.money.amounts import Quota
-from tollkeeper.core.money.charge import Ending
+from tollkeeper.core.money.charge import Ending, Readings
 from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.aside import Aside
-from tollkeeper.relay.bill import AnyMeter, Bill
+from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, ClientLeft
 from tollkeeper.relay.dispatch.dispatch import AnyOrder, Take
 from tollkeeper.relay.dispatch.journey import Delivery
 from tollkeeper.relay.dispatch.renamed import renaming_of
 
 OrderType = TypeVar("OrderType", bound=AnyOrder)
+
+
+class AnyMeter(Readings, Protocol):
+    """What a call wants to know of its answer."""
+
+    @property
+    def characters(self) -> int:
+        """About how many characters of output came: whether anything was heard."""
+        ...
+
+
 MeterType = TypeVar("MeterType", bound=AnyMeter)
 Dispatch = Callable[[Take], Awaitable[Delivery]]
 
@@ -200,8 +211,7 @@ class ChatAnswer(Answer[ChatOrder, Meter]):
 class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         body, shown = await super()._take_whole(upstream), renaming_of(upstream)
-        if self.meter.reported is None:
-            await self._bill.asked.count()
+        await self._bill.count_if_due(Ending.COMPLETED, self.meter, complete=True)
         return body if shown is None else await self.aside.run_to_its_end(len(body), partial(shown, body))
 
     def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
