@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from proofs.accounts.town import ACTOR, Account, Town, town_at
 from proofs.rig.patience import patience
 from proofs.rig.proof import say
+from proofs.rig.town import ACTOR, Account, Town, town_at
 from tollkeeper.core.keys import hint
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms
