@@ -10,11 +10,10 @@ import random
 import time
 from contextlib import ExitStack
 
-from proofs.faults import one_node, rows
+from proofs.faults import one_node, rows, walk
 from proofs.faults.fleet.amounts import AMOUNTS
-from proofs.faults.fleet.scenario import endure, row_of
 from proofs.faults.fleet.site import Fleet
-from proofs.faults.fleet.table import SCENARIOS
+from proofs.faults.fleet.table import TABLE
 from proofs.faults.rows import BOOKS, Row
 from proofs.rig.checks import failed
 from proofs.rig.proof import Run, prove, say, seed
@@ -39,16 +38,18 @@ def main(run: Run) -> int:
 
 def rows_of_fleet(run: Run, chance: random.Random) -> list[Row]:
     amounts = AMOUNTS[run.size]
-    shown = []
+    shown = list[Row]()
     with ExitStack() as stack:
         begun = time.monotonic()
         fleet = Fleet(stack, keys=amounts.keys, chance=chance)
         say(f"the fleet took {time.monotonic() - begun:.0f} s to start")
-        for number, scenarios in SCENARIOS.items():
-            for scenario in scenarios(amounts) if run.only in (None, number) else ():
+        for number, rows_of in TABLE.items():
+            if run.only in (None, number):
                 begun = time.monotonic()
-                shown.append(row_of(scenario, endure(fleet, scenario)))
+                shown += rows_of(fleet, amounts)
                 say(f"F{number} took {time.monotonic() - begun:.0f} s")
+        if run.only in (None, walk.NUMBER):
+            shown += walk.walk(fleet, random.Random(chance.getrandbits(64)), seconds=walk.SECONDS[run.size])
     return shown
 
 

@@ -22,10 +22,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "gpt-4o"
     host: str = "main.test"
     leaving: Leaving = STAYING
+    max_tokens: int | None = None
 
     def body(self) -> bytes:
         messages = [{"role": "user", "content": self.text}]
-        return json.dumps({"model": self.model, "messages": messages, "stream": self.stream}).encode()
+        cap = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        return json.dumps({"model": self.model, "messages": messages, "stream": self.stream} | cap).encode()
 
     def request(self) -> bytes:
         return chat_request(self.customer.key, self.body(), host=self.host)

@@ -34,6 +34,7 @@ class Kind(msgspec.Struct, frozen=True):
     directions: str
     words: int
     stream: bool
+    max_tokens: int | None = None
 
 
 WHOLE = Kind("tokens=8", 8, False)
@@ -127,16 +128,24 @@ class Callers:
                 self.begun += 1
 
     async def _call(self, port: int, customer: Customer, kind: Kind, free: asyncio.Semaphore) -> None:
-        text = f"Say something. [[{kind.directions}]]"
-        order = Order(customer=customer, text=text, stream=kind.stream, host=HOST)
-        begun = time.monotonic()
         try:
-            heard = await call(port, order)
-        except ConnectionError:
-            heard = Heard(answer=Answer(), seconds=time.monotonic() - begun)
+            self.placed.append(await place_one(port, customer, kind))
         finally:
             free.release()
-        self.placed.append(Placed(order=order, kind=kind, begun=begun, heard=heard))
+
+
+def order_of(customer: Customer, kind: Kind) -> Order:
+    text = f"Say something. [[{kind.directions}]]"
+    return Order(customer=customer, text=text, stream=kind.stream, host=HOST, max_tokens=kind.max_tokens)
+
+
+async def place_one(port: int, customer: Customer, kind: Kind) -> Placed:
+    order, begun = order_of(customer, kind), time.monotonic()
+    try:
+        heard = await call(port, order)
+    except ConnectionError:
+        heard = Heard(answer=Answer(), seconds=time.monotonic() - begun)
+    return Placed(order=order, kind=kind, begun=begun, heard=heard)
 
 
 @contextmanager

@@ -77,5 +77,17 @@ def memory_within(megabytes: int) -> Expectation:
 
 def nothing_said(aftermath: Aftermath) -> Check:
     """Acts say what went wrong in them, or nothing."""
-    said = [str(one.said) for one in aftermath.happened if one.said]
-    return Check("every act went as it must", not said, "; ".join(said))
+    return Check("every act went as it must", not aftermath.said, "; ".join(aftermath.said))
+
+
+def tries_at_most(each: float) -> Expectation:
+    def check(aftermath: Aftermath) -> Check:
+        share = aftermath.tally.attempts / aftermath.tally.calls
+        return Check(f"at most {each} upstream tries a call", share <= each, f"{share:.3f}")
+
+    return check
+
+
+def none_swept(aftermath: Aftermath) -> Check:
+    swept = aftermath.tally.in_flight
+    return Check("no call is settled as a dead worker's", not swept, f"{swept} were")

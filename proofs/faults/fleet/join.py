@@ -58,6 +58,7 @@ def _judge(tally: Tally, one: Placed, books: Books, truths: Mapping[str, Truth])
     receipts = books.of(one.order.customer.key_id)
     charged = [receipt for receipt in receipts if receipt.charged]
     entered = books.entered_for(receipts)
+    tally.attempts += sum(receipt.attempts for receipt in receipts)
     tally.in_flight += sum(receipt.ending == OWNER_DIED for receipt in receipts)
     if one.is_served and not charged:
         tally.lost += 1

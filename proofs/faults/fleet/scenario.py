@@ -7,9 +7,10 @@ Rules of this file
 """
 
 import itertools
+import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -18,6 +19,7 @@ from proofs.faults.fleet.join import join
 from proofs.faults.fleet.site import Fleet
 from proofs.faults.rows import BOOKS, Row, Tally
 from proofs.rig.checks import Check
+from proofs.rig.customers import Customer
 from proofs.rig.deployment import books_are_clean
 from proofs.rig.proof import say
 
@@ -43,7 +45,6 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     fault: Fault
     began: float
     ended: float
-    said: object = None
 
     @property
     def recovers_from(self) -> float:
@@ -58,6 +59,8 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
     tally: Tally
     memory_growth_bytes: int
     books_clean: bool
+    # By acts in which something was wrong.
+    said: Sequence[str] = ()
 
     @property
     def failed(self) -> list[Placed]:
@@ -65,7 +68,7 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
 
     def recoveries(self) -> list[tuple[str, float]]:
         """For each fault, how many seconds later a call that was begun after it still failed."""
-        ends = [one.began for one in self.happened[1:]] + [float("inf")]
+        ends = [*(one.began for one in self.happened), float("inf")][1:]
         return [
             (one.fault.name, _last_failure(self.failed, one.recovers_from, until) - one.recovers_from)
             for one, until in zip(self.happened, ends, strict=True)
@@ -79,6 +82,14 @@ class Aftermath(msgspec.Struct, frozen=True, kw_only=True):
 Expectation = Callable[[Aftermath], Check]
 
 
+def by_balancer(fleet: Fleet) -> Sequence[int]:
+    return [fleet.balancer.port]
+
+
+def past_the_balancer(fleet: Fleet) -> Sequence[int]:
+    return [node.port for node in fleet.nodes]
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table."""
 
@@ -89,22 +100,30 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     # Begun after the last fault.
     calls_after: int
     expects: Sequence[Expectation] = ()
-    # Past the balancer, straight to each node.
-    without_balancer: bool = False
+    # Where calls go, in turn.
+    ports: Callable[[Fleet], Sequence[int]] = by_balancer
+    # Done before anybody calls.
+    before: Act | None = None
+    # Who calls; where nobody is named, the customers of the fleet.
+    customers: Callable[[Fleet], Iterator[Customer]] | None = None
+    # Done when no call is under way any more; says what is wrong, or nothing.
+    afterwards: Act | None = None
 
 
 def endure(fleet: Fleet, scenario: Scenario) -> Aftermath:
     """Let the faults happen under load, and judge the books when it is over."""
     say(f"F{scenario.number}, {scenario.name}: {scenario.load}, {len(scenario.faults)} faults")
-    ports = [node.port for node in fleet.nodes] if scenario.without_balancer else [fleet.balancer.port]
-    callers = Callers(ports, fleet.customers, scenario.load, fleet.chance)
-    memory_before, happened = fleet.memory_bytes(), []
+    began_with = scenario.before(fleet) if scenario.before else None
+    customers = scenario.customers(fleet) if scenario.customers else fleet.customers
+    # A chance of their own: they draw from it while faults draw from the fleet's.
+    callers = Callers(scenario.ports(fleet), customers, scenario.load, random.Random(fleet.chance.getrandbits(64)))
+    memory_before, happened, said = fleet.memory_bytes(), list[Happened](), list[object]()
     with calling(callers):
         for fault in scenario.faults:
             callers.wait_for_calls(fault.after_calls)
             began = time.monotonic()
-            said = fault.act(fleet)
-            happened.append(Happened(fault=fault, began=began, ended=time.monotonic(), said=said))
+            said.append(fault.act(fleet))
+            happened.append(Happened(fault=fault, began=began, ended=time.monotonic()))
             say(f"{callers.begun:,} calls begun; {fault.name}, {time.monotonic() - began:.1f} s")
         callers.wait_for_calls(scenario.calls_after)
     aftermath = Aftermath(
@@ -113,9 +132,14 @@ def endure(fleet: Fleet, scenario: Scenario) -> Aftermath:
         memory_growth_bytes=fleet.memory_bytes() - memory_before,
         tally=join(fleet, callers.placed),
         books_clean=books_are_clean(fleet.books),
+        said=[str(each) for each in (began_with, *said, _afterwards(scenario, fleet)) if each],
     )
     tell(aftermath)
     return aftermath
+
+
+def _afterwards(scenario: Scenario, fleet: Fleet) -> object:
+    return scenario.afterwards(fleet) if scenario.afterwards else None
 
 
 def row_of(scenario: Scenario, aftermath: Aftermath) -> Row:

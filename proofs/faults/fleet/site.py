@@ -56,7 +56,7 @@ class Fleet:
         self.customers: Iterator[Customer] = iter(self._furnish(keys))
         self.pair.follow()
         self.settings["TOLLKEEPER_DATABASE_URL"] = self.pair.both
-        self.nodes = [self._node(stack, name) for name in NODES]
+        self.nodes = [self.node(stack, name) for name in NODES]
         start_together(stack, self.nodes)
         stack.callback(self._tell_nodes_to_leave)
         stack.enter_context(jobs(self.settings, self.nodes[0]))
@@ -156,6 +156,7 @@ class Fleet:
                     )
                     await desk.providers.add(account, actor=ACTOR)
 
-    def _node(self, stack: ExitStack, name: str) -> Node:
+    def node(self, stack: ExitStack, name: str) -> Node:
+        """One more that shares the stores, not started yet; its journal goes with `stack`."""
         own = {"TOLLKEEPER_NODE_NAME": name, "TOLLKEEPER_JOURNAL_FOLDER": journal_folder(stack)}
         return Node(self.settings | own)

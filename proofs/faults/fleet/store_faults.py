@@ -17,7 +17,7 @@ from proofs.faults.fleet.expect import (
     served_share,
 )
 from proofs.faults.fleet.limited import Limited
-from proofs.faults.fleet.scenario import Act, Fault, Scenario
+from proofs.faults.fleet.scenario import Act, Fault, Scenario, by_balancer, past_the_balancer
 from proofs.faults.fleet.site import Fleet
 
 STORE_AWAY = "store_unavailable"
@@ -50,14 +50,17 @@ def rolling_restarts(amounts: Amounts) -> list[Scenario]:
     return [
         Scenario(
             number=2,
-            name="rolling restarts" + " without a balancer" * without_balancer,
+            name=name,
             load=amounts.load,
             faults=faults * amounts.turns,
             calls_after=amounts.calls,
             expects=[all_served, nothing_said],
-            without_balancer=without_balancer,
+            ports=ports,
         )
-        for faults, without_balancer in ((restarts, False), (renewals, True))
+        for name, faults, ports in (
+            ("rolling restarts", restarts, by_balancer),
+            ("renewals without a balancer", renewals, past_the_balancer),
+        )
     ]
 
 
