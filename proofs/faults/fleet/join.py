@@ -45,7 +45,7 @@ def join(fleet: Fleet, placed: Sequence[Placed]) -> Tally:
     wrong = [
         f"{problem}: {one}, {books.of(one.order.customer.key_id)}"
         for one in placed
-        for problem in _judge(tally, one, books, truths)
+        for problem in judge_call(tally, one, books, truths)
     ]
     for example in wrong[:EXAMPLES]:
         say(f"WRONG {example}")
@@ -53,7 +53,7 @@ def join(fleet: Fleet, placed: Sequence[Placed]) -> Tally:
     return tally
 
 
-def _judge(tally: Tally, one: Placed, books: Books, truths: Mapping[str, Truth]) -> Iterable[str]:
+def judge_call(tally: Tally, one: Placed, books: Books, truths: Mapping[str, Truth]) -> Iterable[str]:
     """Count one call, and say what is wrong with it."""
     receipts = books.of(one.order.customer.key_id)
     charged = [receipt for receipt in receipts if receipt.charged]
