@@ -26,7 +26,8 @@ from proofs.rig.proof import say
 SETTLED_WITHIN_SECONDS = 60.0
 EXAMPLES = 3
 OWNER_DIED = "owner_died"
-FINISHED = "finished"
+# How the simulator calls it.
+FINISHED, REFUSED = "finished", "refused"
 
 
 def join(fleet: Fleet, placed: Sequence[Placed]) -> Tally:
@@ -94,10 +95,12 @@ def _refuses(one: Placed) -> bool:
 
 
 def _truths(fleet: Fleet) -> Mapping[str, Truth]:
-    """By request id: what the provider said that answered last."""
+    """By request id: what the provider says that answered last. One that refused may have closed later."""
     lines = [line for simulator in fleet.simulators.values() for line in simulator.truth()]
     found = msgspec.convert(lines, list[Truth])
-    return {truth.request_id: truth for truth in sorted(found, key=lambda truth: truth.closed_at)}
+    return {
+        truth.request_id: truth for truth in sorted(found, key=lambda truth: (truth.ending != REFUSED, truth.closed_at))
+    }
 
 
 def _unbooked(fleet: Fleet, truths: Mapping[str, Truth]) -> int:
