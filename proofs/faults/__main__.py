@@ -12,6 +12,7 @@ from contextlib import ExitStack
 
 from proofs.faults import one_node, rows, walk
 from proofs.faults.fleet.amounts import AMOUNTS
+from proofs.faults.fleet.patroni_pair import PatroniPair
 from proofs.faults.fleet.site import Fleet
 from proofs.faults.fleet.table import TABLE
 from proofs.faults.rows import BOOKS, Row
@@ -19,6 +20,7 @@ from proofs.rig.checks import failed
 from proofs.rig.proof import Run, prove, say, seed
 
 OF_ONE_NODE = (6, 9, 10)
+FAILOVER = 3
 
 
 def main(run: Run) -> int:
@@ -28,6 +30,8 @@ def main(run: Run) -> int:
         run.figures |= rows.figures(shown, timed=run.judges_timings)
     if run.only not in OF_ONE_NODE:
         shown += rows_of_fleet(run, random.Random(chosen_seed))
+    if run.size == "full" or run.only == FAILOVER:
+        shown += rows_under_patroni(run, random.Random(chosen_seed))
     wrong = [check for row in shown for check in failed(row.checks, timed=run.judges_timings)]
     run.figures |= rows.figures(shown, timed=run.judges_timings)
     run.figures["books"] = "broken" if any(check.name == BOOKS and not check.holds for check in wrong) else "clean"
@@ -51,6 +55,14 @@ def rows_of_fleet(run: Run, chance: random.Random) -> list[Row]:
         if run.only in (None, walk.NUMBER):
             shown += walk.walk(fleet, random.Random(chance.getrandbits(64)), seconds=walk.SECONDS[run.size])
     return shown
+
+
+def rows_under_patroni(run: Run, chance: random.Random) -> list[Row]:
+    """F3 once more: nobody promotes a standby but Patroni, when the lease of the dead one has run out."""
+    amounts = AMOUNTS[run.size]
+    with ExitStack() as stack:
+        fleet = Fleet(stack, keys=amounts.keys // 4, chance=chance, pair=PatroniPair())
+        return list(TABLE[FAILOVER](fleet, amounts))
 
 
 if __name__ == "__main__":

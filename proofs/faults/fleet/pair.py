@@ -7,7 +7,7 @@ Rules of this file
 
 import asyncio
 import time
-from typing import Self
+from typing import Protocol, Self
 
 import asyncpg
 
@@ -25,11 +25,40 @@ select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'cli
 """
 
 
+class DatabasePair(Protocol):
+    """Two servers, and what a fault can do to the one that takes writes."""
+
+    @property
+    def url(self) -> str:
+        """Of the books, where they are written now."""
+
+    @property
+    def both(self) -> str:
+        """The address for nodes: one server after the other, whichever takes writes."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def follow(self) -> None: ...
+
+    def crash(self) -> None: ...
+
+    def fail_over(self) -> None: ...
+
+    def freeze(self, seconds: float) -> None: ...
+
+    def exhaust(self, seconds: float) -> int: ...
+
+    def wait_until_followed(self) -> None: ...
+
+
 class Pair:
+    """The `DatabasePair` whose standby is promoted by whoever made the primary fail."""
+
     def __init__(self) -> None:
         self.primary: Postgres = Postgres(durable=True, settings=SETTINGS)
         self.standby: Standby | None = None
-        # Read by everybody who needs the books, and by whoever ends the run.
         self._other_port = 0
 
     def __enter__(self) -> Self:
@@ -43,12 +72,10 @@ class Pair:
 
     @property
     def url(self) -> str:
-        """Of the books, where they are written now."""
         return self.primary.url
 
     @property
     def both(self) -> str:
-        """The address for nodes: one server after the other, whichever takes writes."""
         assert self.standby is not None
         first, second = sorted((self.primary.port, self.standby.port))
         return self.primary.url.replace(f":{self.primary.port}/", f":{first},127.0.0.1:{second}/")
@@ -83,14 +110,14 @@ class Pair:
 
     def exhaust(self, seconds: float) -> int:
         """Others take every connection that is free; how many that were."""
-        return asyncio.run(_exhaust(self.primary.url, seconds))
+        return asyncio.run(take_all_connections(self.primary.url, seconds))
 
     def wait_until_followed(self) -> None:
         """After a crash the standby has to find its primary again."""
-        wait_until(lambda: asyncio.run(_is_followed(self.url)))
+        wait_until(lambda: asyncio.run(is_followed(self.url)))
 
 
-async def _exhaust(url: str, seconds: float) -> int:
+async def take_all_connections(url: str, seconds: float) -> int:
     own: list[asyncpg.Connection] = []
     until = time.monotonic() + seconds
     try:
@@ -107,7 +134,8 @@ async def _exhaust(url: str, seconds: float) -> int:
     return len(own)
 
 
-async def _is_followed(url: str) -> bool:
+async def is_followed(url: str) -> bool:
+    """Whether this server waits for another one with all that it acknowledges."""
     connection = await asyncpg.connect(url)
     try:
         return bool(await connection.fetchval("select count(*) from pg_stat_replication where sync_state = 'sync'"))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
-from proofs.faults.fleet.pair import Pair
+from proofs.faults.fleet.pair import DatabasePair, Pair
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, Customer, fill_customers
 from proofs.rig.deployment import journal_folder, start_together, started
 from proofs.rig.patience import patience, wait_until
@@ -45,9 +45,9 @@ SETTINGS = {
 class Fleet:
     """Everything that it starts is stopped with `stack`."""
 
-    def __init__(self, stack: ExitStack, *, keys: int, chance: random.Random) -> None:
+    def __init__(self, stack: ExitStack, *, keys: int, chance: random.Random, pair: DatabasePair | None = None) -> None:
         self.chance = chance
-        self.pair = stack.enter_context(Pair())
+        self.pair: DatabasePair = stack.enter_context(pair or Pair())
         self.redis = stack.enter_context(RedisSentinel())
         self.simulators = {name: Simulator(name=name, key=PROVIDER_KEY) for name in PROVIDERS}
         start_together(stack, list(self.simulators.values()))
