@@ -66,7 +66,8 @@ def overloaded(fleet: Fleet, amounts: Amounts) -> list[Row]:
     tally, grown = join(fleet, placed), (fleet.memory_bytes() - before) / 1e6
     refused_ms = sorted(one.heard.seconds * 1_000 for one in placed if one.is_refused)
     p99_ms = refused_ms[int(len(refused_ms) * 0.99)] if refused_ms else 0.0
-    share = min(goodput[1:]) / max(goodput)
+    # More callers may be served more; they must not be served less than fewer were.
+    share = min(own / peak for own, peak in zip(goodput, itertools.accumulate(goodput, max), strict=True))
     wrong = [one for one in placed if not one.is_served and one.answer.status not in TOO_BUSY]
     say(f"goodput {share:.2f} of the peak, refusals {p99_ms:.0f} ms (p99), memory {grown:+.0f} MB")
     return [
