@@ -10,6 +10,8 @@ import pytest
 from tools.moved_clock import MovedClock, library
 from tools.node import clean_environment
 
+pytestmark = pytest.mark.not_quick
+
 DAY_SECONDS = 86_400
 # Says the time, and seconds since the machine started, once for each line that it reads.
 SAYS_THE_TIME = """
