@@ -29,7 +29,7 @@ def main(run: Run) -> int:
         shown += one_node.rows_of_one_node(run, random.Random(chosen_seed))
         run.figures |= rows.figures(shown, timed=run.judges_timings)
     if run.only not in OF_ONE_NODE:
-        shown += rows_of_fleet(run, random.Random(chosen_seed))
+        shown += rows_of_fleet(run, chosen_seed)
     if run.size == "full" or run.only == FAILOVER:
         shown += rows_under_patroni(run, random.Random(chosen_seed))
     wrong = [check for row in shown for check in failed(row.checks, timed=run.judges_timings)]
@@ -40,12 +40,12 @@ def main(run: Run) -> int:
     return 1 if wrong else 0
 
 
-def rows_of_fleet(run: Run, chance: random.Random) -> list[Row]:
+def rows_of_fleet(run: Run, chosen_seed: int) -> list[Row]:
     amounts = AMOUNTS[run.size]
     shown = list[Row]()
     with ExitStack() as stack:
         begun = time.monotonic()
-        fleet = Fleet(stack, keys=amounts.keys, chance=chance)
+        fleet = Fleet(stack, keys=amounts.keys, chance=random.Random(chosen_seed))
         say(f"the fleet took {time.monotonic() - begun:.0f} s to start")
         for number, rows_of in TABLE.items():
             if run.only in (None, number):
@@ -53,7 +53,7 @@ def rows_of_fleet(run: Run, chance: random.Random) -> list[Row]:
                 shown += rows_of(fleet, amounts)
                 say(f"F{number} took {time.monotonic() - begun:.0f} s")
         if run.only in (None, walk.NUMBER):
-            shown += walk.walk(fleet, random.Random(chance.getrandbits(64)), seconds=walk.SECONDS[run.size])
+            shown += walk.walk(fleet, random.Random(chosen_seed), seconds=walk.SECONDS[run.size])
     return shown
 
 
