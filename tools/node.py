@@ -161,6 +161,11 @@ class Node:
         pids = [self.process.pid, *children(self.process.pid)]
         return sum(_pss_bytes(pid) for pid in pids)
 
+    def workers(self) -> list[int]:
+        """The processes that serve, by process id."""
+        assert self.process is not None
+        return [pid for pid in children(self.process.pid) if _serves(pid)]
+
     def _check_alive(self) -> None:
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the node ended with {self.process.returncode}:\n{self.log.read_text()[-2000:]}")
@@ -168,6 +173,15 @@ class Node:
 
 def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _serves(pid: int) -> bool:
+    """Whether it is alive, and not the child that looks after shared memory."""
+    try:
+        started_as = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return False
+    return bool(started_as) and b"resource_tracker" not in started_as
 
 
 def _pss_bytes(pid: int) -> int:

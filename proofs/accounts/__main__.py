@@ -13,15 +13,15 @@ from time import monotonic
 import msgspec
 import uvloop
 
-from proofs.accounts import races
 from proofs.accounts.cases import Cases
 from proofs.accounts.revocation import revoke_everything
 from proofs.accounts.ring import Ring
 from proofs.accounts.spending import spender_at
-from proofs.accounts.town import town_at
+from proofs.rig import races
 from proofs.rig.database import fresh_database, migrated
 from proofs.rig.deployment import books_are_clean, deployment
 from proofs.rig.proof import Run, prove, say, seed
+from proofs.rig.town import town_at
 from tools.services import Postgres
 
 CONNECTIONS = 8

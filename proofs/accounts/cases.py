@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import msgspec
 
 from proofs.accounts import case_table as table
-from proofs.accounts.town import ACTOR, Account, Town, set_clock
 from proofs.rig.proof import say
+from proofs.rig.town import ACTOR, Account, Town, set_clock
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms
 from tollkeeper.ports.customers.redemption import Redeemed
 from tollkeeper.ports.partner import CashStanding, Requested

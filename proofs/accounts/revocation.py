@@ -8,8 +8,8 @@ Rules of this file
 
 from collections import Counter
 
-from proofs.accounts.town import ACTOR, Town
 from proofs.rig.proof import say
+from proofs.rig.town import ACTOR, Town
 from tollkeeper.ports.partner import RewardKind
 
 EXAMPLES = 5

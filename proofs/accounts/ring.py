@@ -19,8 +19,8 @@ from typing import TypeVar
 import msgspec
 
 from proofs.accounts.spending import Spender
-from proofs.accounts.town import ACTOR, Account, Town, set_clock
 from proofs.rig.proof import say
+from proofs.rig.town import ACTOR, Account, Town, set_clock
 from tollkeeper.core.partner.plan import ReferralTerms
 from tollkeeper.ports.customers.redemption import Redeemed
 from tollkeeper.ports.partner import WithdrawalState

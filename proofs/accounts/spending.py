@@ -9,8 +9,8 @@ from pathlib import Path
 
 import asyncpg
 
-from proofs.accounts.town import PATIENCE_SECONDS
 from proofs.rig.database import a_rate
+from proofs.rig.town import PATIENCE_SECONDS
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Charge, Ending, UsageSource
 from tollkeeper.core.money.prices import Usage

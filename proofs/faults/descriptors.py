@@ -1,5 +1,6 @@
 """What the worker processes of a node hold open, and that it is no more after the load than before."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,11 +23,11 @@ class Descriptors(msgspec.Struct, frozen=True):
         return max(self.own[pid] + self.upstream[pid] - count for pid, count in before.own.items())
 
 
-def descriptors(node: Node, upstream_port: int) -> Descriptors:
+def descriptors(node: Node, *upstream_ports: int) -> Descriptors:
     assert node.process is not None
     own, upstream = {}, {}
     for pid in children(node.process.pid):
-        upstream[pid] = _sockets_to(pid, upstream_port)
+        upstream[pid] = _sockets_to(pid, upstream_ports)
         own[pid] = len(list(Path(f"/proc/{pid}/fd").iterdir())) - upstream[pid]
     return Descriptors(own, upstream)
 
@@ -37,7 +38,7 @@ def wait_until_back(node: Node, upstream_port: int, before: Descriptors, *, most
     return descriptors(node, upstream_port).above(before)
 
 
-def _sockets_to(pid: int, port: int) -> int:
+def _sockets_to(pid: int, ports: Sequence[int]) -> int:
     own = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
-    return sum(f"socket:[{row[9]}]" in own and int(row[2].rpartition(":")[2], 16) == port for row in rows)
+    return sum(f"socket:[{row[9]}]" in own and int(row[2].rpartition(":")[2], 16) in ports for row in rows)

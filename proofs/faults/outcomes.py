@@ -45,6 +45,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     unbilled: bool
     hung: bool
     diff: int
+    # 0 where the caller saw none.
+    status: int = 0
 
 
 def judge(evidence: Evidence, name: str, outcome: Outcome) -> Verdict:
@@ -55,6 +57,7 @@ def judge(evidence: Evidence, name: str, outcome: Outcome) -> Verdict:
         unbilled=receipt is not None and receipt.charged == 0 and outcome.due is not Due.NOTHING,
         hung=evidence.heard.hung,
         diff=_difference(evidence, outcome.due),
+        status=evidence.heard.answer.status,
     )
 
 

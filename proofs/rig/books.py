@@ -18,7 +18,7 @@ LOOK_EVERY_SECONDS = 0.25
 
 RECEIPTS = """
 select request_id::text, key_id, input_units, output_units, usage_source, ending, charged,
-    jsonb_array_length(attempts) as attempts
+    jsonb_array_length(attempts) as attempts, held
 from usage where key_id = any($1)
 """
 # What was really taken from lots, or is owed, for each call; of all calls where none are named.
@@ -62,6 +62,7 @@ class Receipt(msgspec.Struct, frozen=True):
     charged: int
     # How often it was sent to a provider, or was about to be.
     attempts: int
+    held: int = 0
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import msgspec
 from proofs.rig.answer import Answer, read_answer
 from proofs.rig.customers import Customer
 from proofs.rig.proof import say
-from proofs.rig.raw_calls import STAYING, ByTls, Leaving, LeftAt, chat_request, exchange
+from proofs.rig.raw_calls import CONNECTS_MOST, STAYING, ByTls, Leaving, LeftAt, chat_request, exchange
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,10 +22,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     model: str = "gpt-4o"
     host: str = "main.test"
     leaving: Leaving = STAYING
+    max_tokens: int | None = None
 
     def body(self) -> bytes:
         messages = [{"role": "user", "content": self.text}]
-        return json.dumps({"model": self.model, "messages": messages, "stream": self.stream}).encode()
+        cap = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        return json.dumps({"model": self.model, "messages": messages, "stream": self.stream} | cap).encode()
 
     def request(self) -> bytes:
         return chat_request(self.customer.key, self.body(), host=self.host)
@@ -40,9 +42,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     left_at: LeftAt | None = None
 
 
-async def call(port: int, order: Order, tls: ssl.SSLContext | None = None) -> Heard:
+async def call(port: int, order: Order, tls: ssl.SSLContext | None = None, *, connects: int = CONNECTS_MOST) -> Heard:
     secured = None if tls is None else ByTls(tls, order.host)
-    received = await exchange(port, order.request(), order.leaving, tls=secured)
+    received = await exchange(port, order.request(), order.leaving, tls=secured, connects=connects)
     return Heard(
         answer=read_answer(received.raw), seconds=received.seconds, hung=received.hung, left_at=received.left_at
     )

@@ -4,9 +4,10 @@ Where each call has a key of its own, the books tell calls apart whatever their 
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+import asyncpg
 import msgspec
 
 from proofs.rig.database import QUOTA_EACH, connect
@@ -51,23 +52,28 @@ async def a_key(desk: Office, account_id: int, name: str = "key") -> Customer:
 
 async def fill_customers(settings: Mapping[str, str], customers: int, chance: random.Random) -> list[Customer]:
     """So many keys, several to an account, each account with more quota than it can use."""
-    peppers = Peppers(keys_by_version(settings["TOLLKEEPER_PEPPERS"], least_bytes=32))
-    keys = [mint("a", chance.choice) for _ in range(customers)]
-    digests = [peppers.digest(key, 1) for key in keys]
     accounts, lots = (statement for statement in FILL.split(";") if statement.strip())
     connection = await connect(settings["TOLLKEEPER_DATABASE_URL"])
     try:
         await connection.execute(accounts, -(-customers // KEYS_OF_ACCOUNT))
         await connection.execute(lots, QUOTA_EACH)
         account_ids = [row["id"] for row in await connection.fetch("select id from account")]
-        records = [
-            (account_ids[number // KEYS_OF_ACCOUNT], "key", 1, digest, hint(key))
-            for number, (key, digest) in enumerate(zip(keys, digests, strict=True))
-        ]
-        columns = ["account_id", "name", "pepper_version", "digest", "hint"]
-        await connection.copy_records_to_table("api_key", records=records, columns=columns)
-        await connection.execute("vacuum analyze")
-        ids = {row["digest"]: row["id"] for row in await connection.fetch("select id, digest from api_key")}
+        owners = [account_ids[number // KEYS_OF_ACCOUNT] for number in range(customers)]
+        return await fill_keys(connection, settings, owners, chance)
     finally:
         await connection.close()
+
+
+async def fill_keys(
+    connection: asyncpg.Connection, settings: Mapping[str, str], owners: Sequence[int], chance: random.Random
+) -> list[Customer]:
+    """A key for each of these accounts, in order; an account that is named twice has two."""
+    peppers = Peppers(keys_by_version(settings["TOLLKEEPER_PEPPERS"], least_bytes=32))
+    keys = [mint("a", chance.choice) for _ in owners]
+    digests = [peppers.digest(key, 1) for key in keys]
+    records = [(owner, "key", 1, digest, hint(key)) for owner, key, digest in zip(owners, keys, digests, strict=True)]
+    columns = ["account_id", "name", "pepper_version", "digest", "hint"]
+    await connection.copy_records_to_table("api_key", records=records, columns=columns)
+    await connection.execute("vacuum analyze")
+    ids = {row["digest"]: row["id"] for row in await connection.fetch("select id, digest from api_key")}
     return [Customer(ids[digest], key) for key, digest in zip(keys, digests, strict=True)]

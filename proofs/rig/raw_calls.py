@@ -73,13 +73,18 @@ def chat_request(key: str, body: bytes, *, host: str = "localhost", path: str = 
     return head.encode() + body
 
 
-async def exchange(port: int, sent: bytes, leaving: Leaving = STAYING, *, tls: ByTls | None = None) -> Received:
-    """Send a request, and read until the gateway closes the connection or it is time to leave."""
+async def exchange(
+    port: int, sent: bytes, leaving: Leaving = STAYING, *, tls: ByTls | None = None, connects: int = CONNECTS_MOST
+) -> Received:
+    """Send a request, and read until the gateway closes the connection or it is time to leave.
+
+    Raise ConnectionError where nobody takes the connection, however often (`connects`) it is tried.
+    """
     loop, hung_after = asyncio.get_running_loop(), patience(HUNG_AFTER_SECONDS)
     longest_until = loop.time() + patience(LONGEST_SECONDS)
     begun, left_at, hung = time.monotonic(), None, False
     received = bytearray()
-    reader, writer = await connect(port, reads=leaving.reads, tls=tls)
+    reader, writer = await connect(port, reads=leaving.reads, tls=tls, connects=connects)
     try:
         writer.write(sent)
         async with asyncio.timeout(leaving.after_seconds or hung_after) as silence:
@@ -104,10 +109,10 @@ async def exchange(port: int, sent: bytes, leaving: Leaving = STAYING, *, tls: B
 
 
 async def connect(
-    port: int, *, reads: bool = True, tls: ByTls | None = None
+    port: int, *, reads: bool = True, tls: ByTls | None = None, connects: int = CONNECTS_MOST
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """However busy the machine is: a call that cannot be sent shows nothing."""
-    for attempt in range(CONNECTS_MOST):
+    for attempt in range(connects):
         connection = socket.socket()
         connection.setblocking(False)
         if not reads:

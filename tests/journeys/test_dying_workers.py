@@ -6,7 +6,6 @@ import signal
 import time
 from contextlib import suppress
 from http.client import HTTPException
-from pathlib import Path
 
 import asyncpg
 import pytest
@@ -16,7 +15,7 @@ from tests.client import ask
 from tests.conftest import ADDRESSES
 from tests.customers import Customers
 from tests.journeys.test_stopping import MAIN, Town, a_caller, a_node, accepts
-from tools.node import Node, children
+from tools.node import Node
 from tools.services.process import wait_until
 
 # Longer than a worker takes to start, and shorter than it waits for its books.
@@ -25,25 +24,11 @@ LOCKED_SECONDS = 3.0
 pytestmark = pytest.mark.usefixtures("simulator")
 
 
-def workers_of(node: Node) -> list[int]:
-    assert node.process is not None
-    return [pid for pid in children(node.process.pid) if _serves(pid)]
-
-
-def _serves(pid: int) -> bool:
-    """Whether it is alive, and not the child that looks after shared memory."""
-    try:
-        started_as = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
-        return False
-    return bool(started_as) and b"resource_tracker" not in started_as
-
-
 def follower_of(dead: int, survivor: int, node: Node) -> int:
     followers: set[int] = set()
 
     def is_there() -> bool:
-        followers.update(set(workers_of(node)) - {dead, survivor})
+        followers.update(set(node.workers()) - {dead, survivor})
         return bool(followers)
 
     wait_until(is_there)
@@ -67,13 +52,13 @@ async def test_a_worker_that_follows_a_dead_one_refuses_nobody(town: Town, towns
     """Its port opens when its books have, and these take their time: here, because somebody has locked a table."""
     with a_node(town[0] | ADDRESSES | {"TOLLKEEPER_WORKERS": "1"}) as node:
         key, model = await a_caller(townsfolk, node)
-        (worker,) = workers_of(node)
+        (worker,) = node.workers()
         database = await asyncpg.connect(town[0]["TOLLKEEPER_DATABASE_URL"])
         try:
             async with database.transaction():
                 await database.execute("lock table worker in access exclusive mode")
                 os.kill(worker, signal.SIGKILL)
-                wait_until(lambda: workers_of(node) not in ([], [worker]))
+                wait_until(lambda: node.workers() not in ([], [worker]))
                 until = time.monotonic() + LOCKED_SECONDS
                 while time.monotonic() < until:
                     assert not accepts(node.port)
@@ -86,7 +71,7 @@ async def test_a_worker_that_follows_a_dead_one_refuses_nobody(town: Town, towns
 async def test_a_worker_that_dies_again_does_not_end_its_node(town: Town, townsfolk: Customers) -> None:
     with a_node(town[0] | ADDRESSES | {"TOLLKEEPER_WORKERS": "2"}) as node:
         key, model = await a_caller(townsfolk, node)
-        victim, survivor = workers_of(node)
+        victim, survivor = node.workers()
         for _ in range(3):
             os.kill(victim, signal.SIGKILL)
             victim = follower_of(victim, survivor, node)

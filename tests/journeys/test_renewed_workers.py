@@ -13,7 +13,6 @@ from tests.chat import chat, listening, order, read_until
 from tests.client import ask
 from tests.conftest import ADDRESSES
 from tests.customers import Customers
-from tests.journeys.test_dying_workers import workers_of
 from tests.journeys.test_stopping import MAIN, Town, a_caller, a_node, tell
 from tools.node import Node
 from tools.services.process import wait_until
@@ -54,7 +53,7 @@ class Caller(threading.Thread):
 async def test_workers_are_renewed_under_load(town: Town, townsfolk: Customers) -> None:
     with a_node(town[0] | ADDRESSES | TWO_WORKERS) as node:
         key, model = await a_caller(townsfolk, node)
-        first = set(workers_of(node))
+        first = set(node.workers())
         caller = Caller(node, key, model)
         caller.start()
         body = order(model, "[[tokens=400 chunk_ms=30]]", stream=True)
@@ -64,9 +63,9 @@ async def test_workers_are_renewed_under_load(town: Town, townsfolk: Customers) 
             wait_until(lambda: node.log.read_text().count("is renewed") == 2)
             assert ask(node, "/readyz", headers=MAIN).status == 200, "another worker is there: nobody need go elsewhere"
             received += read_until(stream, b"[DONE]")
-        wait_until(lambda: len(workers_of(node)) == 2)
+        wait_until(lambda: len(node.workers()) == 2)
         caller.end()
-        assert first.isdisjoint(workers_of(node))
+        assert first.isdisjoint(node.workers())
     assert b"error" not in received
     assert not caller.failures
     assert set(caller.statuses) == {200}
@@ -88,25 +87,25 @@ async def test_settings_hold_for_new_workers_and_bad_ones_leave_the_old_in_place
         file.write_text("provider_domain = 'after.example'\n")
         tell(node, signal.SIGHUP)
         wait_until(lambda: owner() == "after.example")
-        wait_until(lambda: len(workers_of(node)) == 1)
-        renewed = workers_of(node)
+        wait_until(lambda: len(node.workers()) == 1)
+        renewed = node.workers()
         file.write_text("provider_domain = 7\nworkers = 'many'\n")
         tell(node, signal.SIGHUP)
         wait_until(lambda: "the old one stays" in node.log.read_text())
-        wait_until(lambda: workers_of(node) == renewed)
+        wait_until(lambda: node.workers() == renewed)
         assert owner() == "after.example"
         assert "a worker cannot begin: " in node.log.read_text()
         # Who tells every process of a node means the main one.
         os.kill(renewed[0], signal.SIGHUP)
         assert owner() == "after.example"
-        assert workers_of(node) == renewed
+        assert node.workers() == renewed
 
 
 async def test_a_node_that_is_stopped_meanwhile_ends(town: Town) -> None:
     with a_node(town[0] | ADDRESSES | {"TOLLKEEPER_WORKERS": "1"}) as node:
-        (old,) = workers_of(node)
+        (old,) = node.workers()
         tell(node, signal.SIGHUP)
-        wait_until(lambda: workers_of(node) != [old])
+        wait_until(lambda: node.workers() != [old])
         tell(node, signal.SIGTERM)
         assert node.process is not None
         assert node.process.wait(60) == 0

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from proofs.accounts.town import ACTOR, Account, Town, town_at
 from proofs.rig.patience import patience
 from proofs.rig.proof import say
+from proofs.rig.town import ACTOR, Account, Town, town_at
 from tollkeeper.core.keys import hint
 from tollkeeper.core.money.amounts import UNITS_PER_USD, Quota
 from tollkeeper.core.partner.plan import MicroUsd, ReferralTerms
@@ -97,13 +97,13 @@ async def _redeem_with_gift_code(town: Town, about: Round, caller: int) -> str:
     return done.verdict.value
 
 
-async def _verified(town: Town, at_once: int) -> Round:
+async def verified(town: Town, at_once: int) -> Round:
     callers = await town.accounts(at_once)
     await town.verify([callers[0]])
     return Round(callers=callers, account=callers[0], giver=callers[0])
 
 
-async def _pour(town: Town, about: Round, caller: int) -> str:
+async def pour(town: Town, about: Round, caller: int) -> str:
     key = f"sk-{os.urandom(8).hex()}"
     networks = Networks(about.callers[caller].ip.removesuffix("1") + "0/24")
     text = KeyText(1, os.urandom(32), hint(key))
@@ -139,8 +139,8 @@ RACES = (
     ),
     Race(
         name="the faucet",
-        prepare=_verified,
-        ask=_pour,
+        prepare=verified,
+        ask=pour,
         won="granted",
         lost="too_soon",
         look="""(select count(*) from faucet_grant, round where account_id = any (everybody)),
