@@ -24,7 +24,8 @@ from proofs.rig.patience import wait_until
 from proofs.rig.races import verified
 from proofs.rig.town import town_at
 from tollkeeper.accounts.keys import KeyWish, create_key
-from tollkeeper.app import Office, office
+from tollkeeper.app.office import office
+from tollkeeper.office.desks import Office
 from tollkeeper.settings import load
 from tools.moved_clock import MovedClock
 from tools.node import Node, clean_environment, jobs

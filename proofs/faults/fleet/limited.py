@@ -10,7 +10,7 @@ from decimal import Decimal
 from proofs.faults.fleet.site import INVALID_CALLS, Fleet
 from proofs.rig.customers import a_key, an_account
 from proofs.rig.patience import wait_until
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.settings import load
 from tools.node import command
 from tools.services.haproxy import MAIN_HOST

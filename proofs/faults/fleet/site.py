@@ -13,7 +13,7 @@ from proofs.rig.customers import ACTOR, PROVIDER_KEY, Customer, fill_customers
 from proofs.rig.deployment import journal_folder, start_together, started
 from proofs.rig.patience import patience, wait_until
 from proofs.rig.proof import say
-from tollkeeper.app import office
+from tollkeeper.app.office import office
 from tollkeeper.ports import NewProviderAccount
 from tollkeeper.settings import load
 from tools.accounts import without_limits
