@@ -38,6 +38,8 @@ class Postgres(Server):
                 "max_connections": "100",
                 "shared_buffers": "256MB",
                 "autovacuum_naptime": "10s",
+                # In its own folder: what it has in the system's shared memory would outlive an immediate shutdown.
+                "dynamic_shared_memory_type": "mmap",
             }
             | ({} if durable else FAST)
             | dict(settings or {})
