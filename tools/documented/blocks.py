@@ -17,7 +17,7 @@ import msgspec
 
 RUN = frozenset({"sh", "bash", "console", "python", "sql"})
 OF_HOSTS = frozenset(
-    {"systemctl", "journalctl", "docker", "podman", "buildah", "kubectl", "debootstrap", "apt-get", "sudo", "sysctl"}
+    {"systemctl", "journalctl", "docker", "podman", "buildah", "kubectl", "debootstrap", "apt-get", "sudo"}
 )
 # How a line begins that somebody would type. A name that ends with / or _ is the beginning of one.
 PROGRAMS = (
