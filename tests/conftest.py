@@ -78,7 +78,7 @@ class Stores:
         self.folder = folder
         self._template = f"template_{uuid4().hex}"
         self._made = [self._template]
-        self._strategy = "file_copy" if in_memory() and "DATABASE_URL" not in os.environ else "wal_log"
+        self._copied = "strategy file_copy" if "DATABASE_URL" not in os.environ and in_memory() else ""
         asyncio.run(self.admin(f'create database "{self._template}"'))
         migrate(self.url_of(self._template))
 
@@ -86,7 +86,7 @@ class Stores:
         """The address of a new database with the newest schema."""
         name = f"test_{uuid4().hex}"
         self._made.append(name)
-        await self.admin(f'create database "{name}" template "{self._template}" strategy {self._strategy}')
+        await self.admin(f'create database "{name}" template "{self._template}" {self._copied}')
         return self.url_of(name)
 
     async def drop(self, url: str) -> None:
