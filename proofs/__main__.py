@@ -3,7 +3,8 @@
 Rules of this file
 1. Two at a time share two cores, since most wait for one thing after another. Those that press both, or go by real
    time, run alone, and last.
-2. What a proof says is printed when it has ended, whole. After one that failed none is begun.
+2. What a proof says is printed when it has ended: its figures if it held, all of it if not. After one that failed none
+   is begun.
 3. Whoever ends this ends the proofs that it runs, and they stop their servers.
 """
 
@@ -44,7 +45,7 @@ class Runs:
             said.seek(0)
             with self._printing:
                 print(f"== prove-{proof}: {'held' if status == 0 else 'FAILED'} in {time.monotonic() - begun:.0f} s")
-                print(said.read().decode(errors="replace"), flush=True)
+                print(told(said.read().decode(errors="replace"), held=status == 0), flush=True)
         if status:
             self.failed.append(proof)
 
@@ -53,6 +54,11 @@ class Runs:
         self.failed += [proof for proof, process in self._under_way.items() if process.poll() is None]
         for process in self._under_way.values():
             process.terminate()
+
+
+def told(said: str, *, held: bool) -> str:
+    """The last line has the figures; the lines on the way to them are for whoever looks for what failed."""
+    return said if not held else said.rstrip().rpartition("\n")[2]
 
 
 def main() -> int:

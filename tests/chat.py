@@ -15,6 +15,8 @@ from tools.services.process import wait_until_async
 
 Headers = Mapping[str, str] | None
 PATH = "/v1/chat/completions"
+# The last piece of an answer whose length nobody knew. Its connection stays open: who reads on waits for nothing.
+END_OF_CHUNKS = b"\r\n0\r\n\r\n"
 
 
 def order(model: str, text: str, **fields: object) -> dict[str, object]:
@@ -84,10 +86,11 @@ def request_id_in(answer: bytes) -> str:
 
 
 def read_until(connection: socket.socket, wanted: bytes) -> bytes:
-    """What came, as soon as `wanted` is in it."""
+    """What came, as soon as `wanted` is in it. An answer that ends without it fails the test, and is shown."""
     received = b""
     while wanted not in received:
         piece = connection.recv(65_536)
         assert piece, received
         received += piece
+        assert wanted in received or not received.endswith(END_OF_CHUNKS), received
     return received

@@ -116,7 +116,7 @@ class Node:
                 stderr=log,
             )
         self._watch = Watch(self.process, signal.SIGTERM, self.log, after=self._watch)
-        wait_until(lambda: self.status("/readyz" if until_ready else "/livez") == 200, self._check_alive)
+        wait_until(lambda: self.status("/readyz" if until_ready else "/livez") == 200, self.check_alive)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -166,7 +166,8 @@ class Node:
         assert self.process is not None
         return [pid for pid in children(self.process.pid) if _serves(pid)]
 
-    def _check_alive(self) -> None:
+    def check_alive(self) -> None:
+        """Raise with the end of its log where it has ended."""
         if self.process is not None and self.process.poll() is not None:
             raise RuntimeError(f"the node ended with {self.process.returncode}:\n{self.log.read_text()[-2000:]}")
 

@@ -46,15 +46,16 @@ class Manner(msgspec.Struct, frozen=True):
     closes_upstream: bool
 
 
-# What a provider sends within half a second of leaving was under way, and may come to the end of the answer.
+# What a provider sends within half a second of leaving was under way, and may come to the end of the answer. A worker
+# that stood still meanwhile finds both, the whole answer and that its caller has left, and may take the answer first.
 BEFORE_THE_FIRST_BYTE = Manner(
-    "before the first byte", 0.1, LATE, True, MODEL, (LEFT_BEFORE_OUTPUT, LEFT, HEARD_OUT), True
+    "before the first byte", 0.1, LATE, True, MODEL, (LEFT_BEFORE_OUTPUT, LEFT, HEARD_OUT, COMPLETE), True
 )
 MANNERS = (
     Manner("in the middle", 0.4, LONG_STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT), True),
     Manner("near the end", 0.3, STREAM, True, MODEL, (LEFT, LEFT_BEFORE_OUTPUT, HEARD_OUT, COMPLETE), True),
     BEFORE_THE_FIRST_BYTE,
-    Manner("in a whole call", 0.1, LATE, False, MODEL, (HEARD_OUT,), False),
+    Manner("in a whole call", 0.1, LATE, False, MODEL, (HEARD_OUT, COMPLETE), False),
     Manner("while a thinker spoke", 0.1, STREAM, True, THINKER, (HEARD_OUT, COMPLETE), False),
 )
 
@@ -108,6 +109,18 @@ def given_up(evidence: Sequence[Evidence]) -> int:
     return sum(not one.truths and _was_on_the_wire(one) for one in evidence)
 
 
+def unnoticed(cases: Sequence[Case], evidence: Sequence[Evidence]) -> int:
+    """How many answers were completed for callers who had left before any of it could come. Their charge is the same as
+    when that is noticed; but a gateway that is not held up by the machine does notice."""
+    return sum(
+        case.manner.directions is LATE
+        and one.heard.left_at is not None
+        and one.heard.seconds < LATE_SECONDS
+        and any(receipt.ending == COMPLETE.ending for receipt in one.receipts)
+        for case, one in zip(cases, evidence, strict=True)
+    )
+
+
 def _was_on_the_wire(evidence: Evidence) -> bool:
     return any(receipt.ending == LEFT_BEFORE_OUTPUT.ending for receipt in evidence.receipts)
 
@@ -122,18 +135,11 @@ def _judged(manner: Manner, evidence: Evidence) -> Verdict:
         # It left no trace anywhere: not with its caller, not at the provider, not in the books. A reset, for one,
         # discards what the gateway has not read yet.
         return Verdict(name=manner.name, problems=(), unbilled=False, hung=False, diff=0)
-    if manner.closes_upstream and not evidence.truths:
+    if not evidence.truths:
         return _judged_unseen(manner, evidence)
     told = [(receipt.ending, receipt.usage_source) for receipt in evidence.receipts]
-    outcomes = _possible(manner, evidence)
-    fitting = [outcome for outcome in outcomes if (outcome.ending, outcome.usage_source) in told]
-    return judge(evidence, f"left {manner.name}", (fitting or outcomes)[0])
-
-
-def _possible(manner: Manner, evidence: Evidence) -> tuple[Outcome, ...]:
-    """Where the machine held a caller up beyond the time of the answer, that may have been sent whole, and unread."""
-    was_held_up = manner.directions is LATE and evidence.heard.seconds >= LATE_SECONDS
-    return (*manner.outcomes, COMPLETE) if was_held_up else manner.outcomes
+    fitting = [outcome for outcome in manner.outcomes if (outcome.ending, outcome.usage_source) in told]
+    return judge(evidence, f"left {manner.name}", (fitting or manner.outcomes)[0])
 
 
 def _judged_unseen(manner: Manner, evidence: Evidence) -> Verdict:

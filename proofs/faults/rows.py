@@ -80,15 +80,16 @@ def figures(rows: Sequence[Row], *, timed: bool) -> dict[str, object]:
 def print_table(rows: Sequence[Row], *, timed: bool) -> None:
     say(COLUMNS.format("", "fault", "load", "served", "refused", "lost", "double", "ghost", "recovery", "verdict"))
     for row in sorted(rows, key=lambda row: (row.number not in FAULTS, row.number)):
-        tally, seconds = row.tally, row.worst_recovery_seconds
-        counts = (tally.served, tally.refused, tally.lost, tally.double, tally.ghost)
-        recovery = "-" if seconds is None else f"{seconds:.1f} s"
-        verdict = "holds" if row.holds(timed=timed) else "FAILS"
-        say(
-            COLUMNS.format(
-                f"F{row.number}" if row.number in FAULTS else "", row.name, row.load, *counts, recovery, verdict
-            )
-        )
+        print_row(row, timed=timed)
+
+
+def print_row(row: Row, *, timed: bool) -> None:
+    tally, seconds = row.tally, row.worst_recovery_seconds
+    counts = (tally.served, tally.refused, tally.lost, tally.double, tally.ghost)
+    recovery = "-" if seconds is None else f"{seconds:.1f} s"
+    verdict = "holds" if row.holds(timed=timed) else "FAILS"
+    number = f"F{row.number}" if row.number in FAULTS else ""
+    say(COLUMNS.format(number, row.name, row.load, *counts, recovery, verdict))
 
 
 def _added(rows: Sequence[Row]) -> Tally:

@@ -34,7 +34,7 @@ CALLS_BETWEEN = (5, 100)
 CALLS_AFTER = 60
 RATES = (10, 25, 40)
 KINDS: Sequence[Sequence[Kind]] = (MIXED, (WHOLE, LATE_WHOLE), (STREAM, LONG_STREAM), (LONG_STREAM,))
-KEPT: Sequence[int] = (19, 101)
+KEPT: Sequence[int] = (5, 7, 11, 19, 23, 42, 51, 64, 93, 101)
 KEPT_LEGS = 3
 # Of a walk alone, whose faults are not those of the table.
 FIGURES = ("legs", *rows.FIGURES[1:])
@@ -85,6 +85,7 @@ def acts(chance: random.Random) -> Mapping[str, Mapping[str, Act]]:
             "Redis is killed": Fleet.fail_redis_over,
             "Redis is frozen": partial(Fleet.freeze_redis, seconds=chance.uniform(0.5, 3)),
             "Redis is flushed": _flush,
+            "the host of Redis is cut off": partial(Fleet.cut_redis_off, seconds=chance.uniform(0.5, 5)),
         },
         "providers": {
             "a storm of 503": partial(_storm, weather="0.5:503"),
@@ -103,6 +104,7 @@ def leg(number: int, chance: random.Random) -> Scenario:
         faults=[_fault(chance) for _ in range(FAULTS_OF_A_LEG)],
         calls_after=CALLS_AFTER,
         expects=[nothing_said],
+        afterwards=Fleet.wait_for_leaving,
     )
 
 

@@ -30,7 +30,7 @@ ARRIVES_WITHIN_SECONDS = 90.0
 DELAY_MOST_SECONDS = 5.0
 TESTS = 5
 
-COUNTED = "select from api_key join key_books on key_id = id where account_id = $1 and day_total > 0"
+SETTLED = "select from usage where account_id = $1"
 NEAR_BUDGET = """
 update api_key set daily_budget = ceil(day_total / 0.9) from key_books
 where key_id = id and account_id = $1 returning id
@@ -156,8 +156,8 @@ def _near_budget(place: Place, _: Person) -> None:
 
     key = place.operate(make)
     called(place, key.text)
-    # A call is counted when it is settled, which is after its answer.
-    came_true(lambda: bool(place.rows(COUNTED, caller.account_id)), within_seconds=ARRIVES_WITHIN_SECONDS)
+    # A call is settled after its answer; until then all of its hold counts toward the budget.
+    came_true(lambda: bool(place.rows(SETTLED, caller.account_id)), within_seconds=ARRIVES_WITHIN_SECONDS)
     place.rows(NEAR_BUDGET, caller.account_id)
 
 

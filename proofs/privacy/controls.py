@@ -11,6 +11,9 @@ from proofs.privacy.open_files import OpenFiles
 from proofs.privacy.scan import encoded
 from proofs.rig.database import connect
 
+# More than the head of a page of PostgreSQL's log, less than what is compressed.
+APART = 200
+
 
 class Controls:
     """Controls by the sink, or sink and encoding, where each must be found. Those of mails, pages, the console,
@@ -52,7 +55,9 @@ class Controls:
         try:
             await connection.execute("insert into account (name) values ($1)", self.word("database dump"))
             gone = self.word("PostgreSQL's files")
-            await connection.execute("create table a_control as select $1::text as said", gone)
+            # Twice, well apart: of one that lies across two pages of the log, the log's own words are in the middle.
+            said = f"{gone}{' ' * APART}{gone}"
+            await connection.execute("create table a_control as select $1::text as said", said)
             await connection.execute("drop table a_control")
             await connection.execute("select $1::text", self.word("log of PostgreSQL"))
         finally:

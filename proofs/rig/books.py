@@ -72,6 +72,11 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, key_id: int) -> Sequence[Receipt]:
         return self.receipts.get(key_id, ())
 
+    def of_answer(self, key_id: int, request_id: str) -> "Books":
+        """The same books with nothing in them but this call."""
+        own = [receipt for receipt in self.of(key_id) if receipt.request_id == request_id]
+        return Books(receipts={key_id: own}, entered=self.entered)
+
     def entered_for(self, receipts: Sequence[Receipt]) -> int:
         return sum(self.entered.get(receipt.request_id, 0) for receipt in receipts)
 

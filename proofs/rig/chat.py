@@ -12,7 +12,16 @@ import msgspec
 from proofs.rig.answer import Answer, read_answer
 from proofs.rig.customers import Customer
 from proofs.rig.proof import say
-from proofs.rig.raw_calls import CONNECTS_MOST, STAYING, ByTls, Leaving, LeftAt, chat_request, exchange
+from proofs.rig.raw_calls import (
+    CONNECTS_MOST,
+    LONGEST_SECONDS,
+    STAYING,
+    ByTls,
+    Leaving,
+    LeftAt,
+    chat_request,
+    exchange,
+)
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +51,18 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     left_at: LeftAt | None = None
 
 
-async def call(port: int, order: Order, tls: ssl.SSLContext | None = None, *, connects: int = CONNECTS_MOST) -> Heard:
+async def call(
+    port: int,
+    order: Order,
+    tls: ssl.SSLContext | None = None,
+    *,
+    connects: int = CONNECTS_MOST,
+    longest_seconds: float = LONGEST_SECONDS,
+) -> Heard:
     secured = None if tls is None else ByTls(tls, order.host)
-    received = await exchange(port, order.request(), order.leaving, tls=secured, connects=connects)
+    received = await exchange(
+        port, order.request(), order.leaving, tls=secured, connects=connects, longest_seconds=longest_seconds
+    )
     return Heard(
         answer=read_answer(received.raw), seconds=received.seconds, hung=received.hung, left_at=received.left_at
     )

@@ -74,14 +74,21 @@ def chat_request(key: str, body: bytes, *, host: str = "localhost", path: str = 
 
 
 async def exchange(
-    port: int, sent: bytes, leaving: Leaving = STAYING, *, tls: ByTls | None = None, connects: int = CONNECTS_MOST
+    port: int,
+    sent: bytes,
+    leaving: Leaving = STAYING,
+    *,
+    tls: ByTls | None = None,
+    connects: int = CONNECTS_MOST,
+    longest_seconds: float = LONGEST_SECONDS,
 ) -> Received:
     """Send a request, and read until the gateway closes the connection or it is time to leave.
 
+    `longest_seconds`: an answer that still goes on then hangs.
     Raise ConnectionError where nobody takes the connection, however often (`connects`) it is tried.
     """
     loop, hung_after = asyncio.get_running_loop(), patience(HUNG_AFTER_SECONDS)
-    longest_until = loop.time() + patience(LONGEST_SECONDS)
+    longest_until = loop.time() + patience(longest_seconds)
     begun, left_at, hung = time.monotonic(), None, False
     received = bytearray()
     reader, writer = await connect(port, reads=leaving.reads, tls=tls, connects=connects)

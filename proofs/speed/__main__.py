@@ -12,7 +12,7 @@ import resource
 
 from proofs.rig.deployment import books_are_clean
 from proofs.rig.proof import Run, prove, say
-from proofs.speed import annexes, comparison, contestants, plot, streams, trials
+from proofs.speed import comparison, contestants, grown_books, latency, peers, plot, streams, trials
 from proofs.speed.rounds import Rounds
 from proofs.speed.sizes import IN_CI, SIZES, Size
 from proofs.speed.verdict import missed
@@ -61,9 +61,8 @@ class Proof:
         self._run = run
         self._asked = asked
         self._rounds = Rounds(built)
-        # Through the gateway beside the rounds, and receipts that nobody called for.
+        # Through the gateway beside the rounds.
         self._streams = 0
-        self._filled = 0
 
     def run(self) -> None:
         for trial in (self._idle, self._calls, self._stages, self._chunks, self._memory, self._workers, self._peers):
@@ -80,7 +79,7 @@ class Proof:
     def close_books(self) -> None:
         """What is still to be settled is settled when the node has stopped."""
         self._stage.node.stop()
-        calls, receipts = self._calls_so_far, contestants.receipts(self._stage) - self._filled
+        calls, receipts = self._calls_so_far, contestants.receipts(self._stage.settings)
         say(f"{calls} calls through the gateway, {receipts} receipts")
         if calls != receipts:
             self.failures.append(f"{calls} calls have {receipts} receipts")
@@ -112,7 +111,9 @@ class Proof:
         self.figures["big_further_ratio"] = round(trials.further_ratio(self._rounds, self._asked.big), 2)
 
     def _stages(self) -> None:
-        """Where it goes, for the picture in the guide."""
+        """Where it goes, for the pictures in the guide."""
+        say("whole answers, taken apart")
+        apart = latency.taken_apart(self._rounds, self._asked.apart)
         if not self._asked.profile_seconds:
             return
         say("stacks, sampled")
@@ -121,7 +122,7 @@ class Proof:
             name: {stage: round(share * (self.figures[f"cpu_us_{name}"] or 0), 1) for stage, share in shares.items()}
             for name, shares in found.items()
         }
-        plot.leave(plot.Costs(command="make prove-speed SIZE=full", **costs))
+        plot.leave(plot.Costs(command="make prove-speed SIZE=full", latency=apart, **costs))
         say(f"{costs['full']}, written to {plot.FIGURES.name}")
 
     def _chunks(self) -> None:
@@ -155,19 +156,19 @@ class Proof:
         assert full_us is not None
         for name, figure in PEER_FIGURES.items():
             say(f"another gateway: {name}")
-            with annexes.peer(name, self._stage) as peer:
+            with peers.peer(name, self._stage) as peer:
                 peer_us = trials.peer_us(self._rounds, self._asked.peer, peer)
             self.figures |= {f"cpu_us_{name}": round(peer_us), figure: round(peer_us / full_us, 1)}
 
     def _growth(self) -> None:
         """How much more a call costs when the books are full."""
-        say("a thousand customers, and the same when the books are full")
-        before = trials.many_customers(self._rounds, self._asked.customers, self._stage.keys)
-        contestants.wait_for_receipts(self._stage, self._calls_so_far)
-        keys = annexes.fill(self._stage, accounts=self._asked.accounts, rows=self._asked.rows)
-        self._filled = contestants.receipts(self._stage) - self._calls_so_far
-        after = trials.many_customers(self._rounds, self._asked.customers, keys)
-        self.figures["growth"] = round(after / before, 2)
+        say("a thousand customers each, in young books and in full ones")
+        found = grown_books.compare(self._stage, self._asked.grown)
+        self.failures += found.failures
+        growth = found.growth
+        ratios = {"growth": growth.now_to_before, "growth_low": growth.low, "growth_high": growth.high}
+        self.figures |= {"young_us": round(growth.before), "grown_us": round(growth.now)}
+        self.figures |= {name: round(ratio, 3) for name, ratio in ratios.items()}
 
     def _note(self, name: str, by_subject: dict[str, float]) -> None:
         self.figures |= {f"{name}_{subject}": round(figure, 1) for subject, figure in by_subject.items()}

@@ -5,25 +5,24 @@
 
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Self
 
-from granian import Granian
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-
 from proofs.rig.measuring.processes import listeners
 from proofs.rig.patience import wait_until
-from tollkeeper.edge.http.exchange import AsgiScope, Receive, Send
+from tollkeeper.cli.process import bound
 from tollkeeper.ports import UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream
+from tollkeeper.server.application import Application, HttpRequest, Port
+from tollkeeper.server.listener import ConnectionLimits
+from tollkeeper.server.worker import Served
+from tollkeeper.server.workers import Workers
 from tools.node import clean_environment
 from tools.services.process import free_port
 
 FIRST_BYTE_SECONDS = 600
-
-App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 
 class BareProxy:
@@ -55,71 +54,56 @@ class BareProxy:
         assert self.process.poll() is None, "the bare proxy ended"
 
 
-def proxy(upstream: str, provider_key: str) -> App:
-    """The ASGI application of its worker process."""
+def proxy(upstream: str, provider_key: str) -> Application:
+    """What its worker process serves."""
     client = HttpUpstream(connect_seconds=10, idle_seconds=300, private_allowed=True)
     url = f"{upstream}/chat/completions"
     headers = (("content-type", "application/json"), ("authorization", f"Bearer {provider_key}"))
 
-    async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await live(receive, send, client)
-            return
-        body = await read(receive)
-        answer = await client.send(UpstreamRequest(url, headers, body, FIRST_BYTE_SECONDS))
+    async def pass_on(request: HttpRequest) -> None:
+        answer = await client.send(UpstreamRequest(url, headers, await body_of(request), FIRST_BYTE_SECONDS))
         kind = (b"content-type", (answer.header("content-type") or "").encode())
         if answer.header("content-length") is None:
-            await send({"type": "http.response.start", "status": answer.status, "headers": [kind]})
+            request.begin(answer.status, [kind])
             while piece := await answer.read():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+                request.write(piece)
+                if request.is_full:
+                    await request.drained()
+            request.write(b"", is_last=True)
         else:
             pieces = []
             while piece := await answer.read():
                 pieces.append(piece)
             whole = b"".join(pieces)
-            length = (b"content-length", str(len(whole)).encode())
-            await send({"type": "http.response.start", "status": answer.status, "headers": [kind, length]})
-            await send({"type": "http.response.body", "body": whole, "more_body": False})
+            request.answer(answer.status, [kind, (b"content-length", str(len(whole)).encode())], whole)
         await answer.close()
 
-    return application
+    @asynccontextmanager
+    async def life(_: Port) -> AsyncIterator[None]:
+        yield
+        await client.close()
+
+    return Application(pass_on, life)
 
 
-async def read(receive: Receive) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return bytes(body)
+async def body_of(request: HttpRequest) -> bytes:
+    pieces = []
+    while not request.is_read:
+        pieces.append(await request.read())
+    return b"".join(pieces)
 
 
-async def live(receive: Receive, send: Send, client: HttpUpstream) -> None:
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await client.close()
-    await send({"type": "lifespan.shutdown.complete"})
+def served(upstream: str, provider_key: str) -> Served:
+    limits = ConnectionLimits(connections=10_000, idle_seconds=75, crowded_idle_seconds=75)
+    return Served(proxy(upstream, provider_key), limits)
 
 
-def main() -> None:
+def main() -> int:
     port, upstream, provider_key = sys.argv[1:]
     # As in `tollkeeper.cli.serve`: what differs from the gateway must be what the gateway does.
-    Granian(
-        f"{__name__}:proxy",
-        address="127.0.0.1",
-        port=int(port),
-        interface=Interfaces.ASGI,
-        workers=1,
-        websockets=False,
-        http=HTTPModes.http1,
-        backpressure=10_000,
-        http1_settings=HTTP1Settings(header_read_timeout=75_000),
-        workers_kill_timeout=10,
-        log_enabled=False,
-    ).serve(target_loader=partial(proxy, upstream, provider_key), wrap_loader=False)
+    make = partial(served, upstream, provider_key)
+    return Workers(make, bound("127.0.0.1", int(port), "PORT"), count=1, kill_after_seconds=10).run()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -152,11 +152,11 @@ async def a_customer(desk: Office, number: int) -> str:
     return (await a_key(desk, await an_account(desk, f"customer {number}", USD_EACH))).key
 
 
-def receipts(stage: Stage) -> int:
+def receipts(settings: Mapping[str, str]) -> int:
     """How many calls have a receipt."""
 
     async def read() -> int:
-        connection = await connect(stage.settings["TOLLKEEPER_DATABASE_URL"])
+        connection = await connect(settings["TOLLKEEPER_DATABASE_URL"])
         try:
             found: int = await connection.fetchval("select count(*) from usage")
             return found
@@ -166,7 +166,7 @@ def receipts(stage: Stage) -> int:
     return asyncio.run(read())
 
 
-def wait_for_receipts(stage: Stage, calls: int) -> None:
+def wait_for_receipts(settings: Mapping[str, str], calls: int) -> None:
     """Until every call so far is settled."""
-    if not came_true(lambda: receipts(stage) >= calls, within_seconds=SETTLED_WITHIN_SECONDS):
-        say(f"{receipts(stage)} of {calls} calls have a receipt")
+    if not came_true(lambda: receipts(settings) >= calls, within_seconds=SETTLED_WITHIN_SECONDS):
+        say(f"{receipts(settings)} of {calls} calls have a receipt")

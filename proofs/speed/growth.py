@@ -19,7 +19,6 @@ from proofs.rig.database import QUOTA_EACH, connect
 from proofs.rig.measuring.measured_orders import MODEL
 from proofs.rig.past_calls import CALLS
 from proofs.rig.proof import say
-from proofs.speed.contestants import Stage
 from tollkeeper.accounts.keys import KeyMaker
 from tollkeeper.app.office import office
 from tollkeeper.ports import KeyText
@@ -147,10 +146,10 @@ def customers(settings: Mapping[str, str], count: int) -> list[str]:
     return asyncio.run(made())
 
 
-def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
+def fill(settings: Mapping[str, str], *, accounts: int, rows: int) -> list[str]:
     """Add so many accounts, and so many calls of theirs over the last 30 days. The keys of a thousand of the accounts,
     which lie evenly among the others."""
-    return asyncio.run(_fill(stage.settings, accounts, rows))
+    return asyncio.run(_fill(settings, accounts, rows))
 
 
 async def _fill(settings: Mapping[str, str], accounts: int, rows: int) -> list[str]:

@@ -1,6 +1,6 @@
-"""The picture of what a call costs, stage by stage: `python -m proofs.speed.plot`.
+"""The pictures of what a call costs and how long it takes, stage by stage: `python -m proofs.speed.plot`.
 
-It is drawn from the figures that `make prove-speed SIZE=full` leaves in docs/reference/speed.json.
+They are drawn from the figures that `make prove-speed SIZE=full` leaves in docs/reference/speed.json.
 """
 
 from html import escape
@@ -8,11 +8,14 @@ from html import escape
 import msgspec
 
 from proofs.rig.project import PROJECT
+from proofs.speed import latency_plot
+from proofs.speed.latency import Latency
 from proofs.speed.stages import STAGES
 
 DOCS = PROJECT / "docs"
 FIGURES = DOCS / "reference" / "speed.json"
 PICTURE = DOCS / "guides" / "speed.svg"
+LATENCY_PICTURE = DOCS / "guides" / "latency.svg"
 
 WIDTH, TOP, ROW, BAR = 760, 76, 26, 16
 LEFT, RIGHT = 110, 90
@@ -29,17 +32,25 @@ text { font: 13px system-ui, sans-serif; fill: #24292f; }
 
 
 class Costs(msgspec.Struct, frozen=True, kw_only=True):
-    """µs of CPU per call by stage, of the gateway and of the bare proxy, and the command that measured them."""
+    """µs of CPU per call by stage, of the gateway and of the bare proxy, and the command that measured them. And where
+    the time of a call goes."""
 
     command: str
     full: dict[str, float]
     bare: dict[str, float]
+    latency: list[Latency] = []
 
 
 def leave(costs: Costs) -> None:
     """Write the figures down, and draw them."""
     FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(costs)) + b"\n")
+    draw(costs)
+
+
+def draw(costs: Costs) -> None:
     PICTURE.write_text(drawn(costs), encoding="utf-8")
+    if costs.latency:
+        LATENCY_PICTURE.write_text(latency_plot.drawn(costs.latency), encoding="utf-8")
 
 
 def drawn(costs: Costs) -> str:
@@ -84,7 +95,7 @@ def _row(stage: str, costs: Costs, y: int, scale: float) -> str:
 
 
 def main() -> None:
-    PICTURE.write_text(drawn(msgspec.json.decode(FIGURES.read_bytes(), type=Costs)))
+    draw(msgspec.json.decode(FIGURES.read_bytes(), type=Costs))
 
 
 if __name__ == "__main__":

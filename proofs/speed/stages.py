@@ -1,10 +1,8 @@
 """What each stage of the pipeline takes of a worker's time on a core, by samples of its stacks.
 
-A sample belongs to the innermost frame that names a stage; work in C counts for the frame that called it. Threads that
-run no Python are the server's own: the sampler cannot tell when they sleep, so their part is what the scheduler gave
-them. Not seen apart: what uvloop does on its own (reading and writing
-sockets, and decoding the database's rows, which it calls without a frame of ours) is `loop`, and so is what the kernel
-does for it.
+A sample belongs to the innermost frame that names a stage; work in C counts for the frame that called it. Not seen
+apart: what uvloop does on its own (reading and writing sockets, and decoding the database's rows, which it calls
+without a frame of ours) is `loop`, and so is what the kernel does for it.
 """
 
 import re
@@ -16,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import tollkeeper
-from proofs.rig.measuring.processes import threads, tree
 from proofs.rig.patience import patience
 
 # In the order in which a call meets them; the loop carries all of them.
@@ -59,7 +56,7 @@ BY_FILE: Mapping[str, str] = {
     f"{ROOM}relay/pipeline.py": "edge",
     f"{ROOM}relay/call.py": "edge",
     "/proofs/speed/bare.py": "edge",
-    "/site-packages/granian/asgi.py": "server",
+    f"{ROOM}server/": "server",
 }
 # What stands below every stack of a process, and is at work in none of them.
 BEGINNINGS = frozenset({"main", "<module>"})
@@ -84,7 +81,6 @@ def profiled(pid: int, seconds: float) -> dict[str, float]:
         found = Path(folder) / "stacks"
         asked = {"pid": pid, "duration": round(seconds), "rate": SAMPLES_PER_SECOND, "format": "raw", "output": found}
         words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-        before = _given_seconds(pid)
         done = subprocess.run(
             [PY_SPY, "record", "--subprocesses", "--full-filenames", *words],
             capture_output=True,
@@ -94,10 +90,7 @@ def profiled(pid: int, seconds: float) -> dict[str, float]:
         )
         if done.returncode:
             raise RuntimeError(f"py-spy could not look into process {pid}:\n{done.stderr}")
-        by_stage = shares(found.read_text().splitlines())
-    to_loops, in_all = (after - then for after, then in zip(_given_seconds(pid), before, strict=True))
-    of_loops = to_loops / in_all if in_all else 1.0
-    return {stage: share * of_loops + (stage == "server") * (1 - of_loops) for stage, share in by_stage.items()}
+        return shares(found.read_text().splitlines())
 
 
 def shares(lines: Iterable[str]) -> dict[str, float]:
@@ -120,16 +113,6 @@ def stage_of(stack: list[str]) -> str | None:
         if stage is not None:
             return stage
     return "loop" if frames else None
-
-
-def _given_seconds(root: int) -> tuple[float, float]:
-    """What the scheduler has given so far: to the threads that run event loops, and to all."""
-    given = {
-        (pid, thread): int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0]) / 1e9
-        for pid in tree(root)
-        for thread in threads(pid)
-    }
-    return sum(spent for (pid, thread), spent in given.items() if pid == thread), sum(given.values())
 
 
 def _named_by(function: str, file: str) -> str | None:

@@ -42,6 +42,12 @@ class Party(msgspec.Struct, frozen=True):
     beside: dict[str, int]
 
 
+class Standing(Party, frozen=True):
+    """A gateway among them, which can be stopped and has books."""
+
+    node: Node
+
+
 class Furnished(msgspec.Struct, frozen=True):
     settings: dict[str, str]
     keys: list[str]
@@ -63,7 +69,7 @@ def checked_out(commit: str) -> Iterator[Path]:
         yield root
 
 
-def stand(stack: ExitStack, cores: Cores, name: str, root: Path, upstream: str) -> Party:
+def stand(stack: ExitStack, cores: Cores, name: str, root: Path, upstream: str) -> Standing:
     """Start what a state needs and then its node, one worker on the measured core."""
     postgres, redis = started(stack, Postgres(durable=True)), started(stack, Redis())
     wanted = {
@@ -80,9 +86,8 @@ def stand(stack: ExitStack, cores: Cores, name: str, root: Path, upstream: str) 
     cores.require_measured(subject.pid)
     for pid in listeners(subject.port):
         say(f"{name}: worker {pid} runs {required_code(pid, root)}")
-    return Party(
-        subject, furnished.keys, {"postgres": only_listener(postgres.port), "redis": only_listener(redis.port)}
-    )
+    beside = {"postgres": only_listener(postgres.port), "redis": only_listener(redis.port)}
+    return Standing(subject, furnished.keys, beside, node)
 
 
 def _node_of(root: Path, settings: dict[str, str]) -> Node:

@@ -117,19 +117,6 @@ def several_workers(rounds: Rounds, length: Length, several: Subject) -> float:
     return turns.ratio(several.name, "full")
 
 
-def many_customers(rounds: Rounds, length: Length, keys: list[str]) -> float:
-    """What a call costs in all, where the customers with these keys call in turn. The unit is a call of the bare proxy
-    in the same round: what is compared lies minutes apart, and the machine may be slower by then."""
-    demand = Demand(order=whole(), keys=keys)
-    # The first call of each customer reads what later ones find read.
-    rounds.run([rounds.stage.full], Length(1, length.seconds), demand)
-    turns = _bare_and_full(rounds, length, demand)
-    say(f"{turns.cpu_us('full', *STORES):.0f} µs in all")
-    return turns.median(
-        lambda turn: turn["full"].cpu_us_per_call("full", *STORES) / turn["bare"].cpu_us_per_call("bare")
-    )
-
-
 def peer_us(rounds: Rounds, length: Length, peer: Subject) -> float:
     """What a call costs another gateway."""
     # Their callers have the provider's key: some pass it on, and the others take any.

@@ -1,8 +1,14 @@
-"""Loops that must go on: a failed step is logged, by kind and place or in its own words, and repeated next time."""
+"""Work that must go on: a failed step is logged, by kind and place or in its own words, and repeated next time.
+
+And what is to happen later: alarms and time limits that cost little.
+"""
 
 import asyncio
 import contextlib
+import contextvars
+import heapq
 import logging
+import math
 import threading
 import traceback
 from collections.abc import Awaitable, Callable
@@ -76,11 +82,95 @@ async def wait_for_event(event: asyncio.Event, within_seconds: float) -> bool:
     return True
 
 
+class Alarm:
+    """Something that is to happen, unless it is cancelled before."""
+
+    __slots__ = ("_alarms", "act")
+
+    def __init__(self, act: Callable[[], None], alarms: "Alarms") -> None:
+        # None when it is over.
+        self.act: Callable[[], None] | None = act
+        self._alarms = alarms
+
+    def cancel(self) -> None:
+        if self.act is not None:
+            self.act = None
+            self._alarms.awaited -= 1
+
+    def ring(self) -> None:
+        act = self.act
+        self.cancel()
+        if act is not None:
+            act()
+
+
+class Alarms:
+    """The alarms of an event loop, with one timer of the loop for all: one for each would cost six times as much. Every
+    call sets several, and cancels nearly all of them."""
+
+    # So many that are over may lie among the others before they are cleared away.
+    OVER_MOST = 1_024
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        # How many are not over.
+        self.awaited = 0
+        # A heap. The number tells those apart that ring at the same time: the first that was set rings first.
+        self._set: list[tuple[float, int, Alarm]] = []
+        self._number = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = math.inf
+
+    def set(self, seconds: float, act: Callable[[], None]) -> Alarm:
+        at, alarm = self.loop.time() + seconds, Alarm(act, self)
+        self._number += 1
+        self.awaited += 1
+        if len(self._set) > 2 * self.awaited + self.OVER_MOST:
+            self._set = [each for each in self._set if each[2].act is not None]
+            heapq.heapify(self._set)
+        heapq.heappush(self._set, (at, self._number, alarm))
+        if at < self._rings_at:
+            self._ring_at(at)
+        return alarm
+
+    def _ring_at(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = at
+        # It belongs to no call: what one of them has in its context is not kept by it.
+        self._timer = self.loop.call_at(at, self._ring, context=contextvars.Context())
+
+    def _ring(self) -> None:
+        now, self._rings_at = max(self.loop.time(), self._rings_at), math.inf
+        while self._set and (self._set[0][0] <= now or self._set[0][2].act is None):
+            alarm = heapq.heappop(self._set)[2]
+            if alarm.act is not None:
+                # What one does may cancel another that rings now as well.
+                self.loop.call_soon(alarm.ring)
+        if self._set:
+            self._ring_at(self._set[0][0])
+
+
+class _OfThread(threading.local):
+    alarms: Alarms | None = None
+
+
+_of_thread = _OfThread()
+
+
+def later(seconds: float, act: Callable[[], None]) -> Alarm:
+    """Act after so many seconds: like the loop's `call_later`, but with no context variables of who asks."""
+    loop, alarms = asyncio.get_running_loop(), _of_thread.alarms
+    if alarms is None or alarms.loop is not loop:
+        alarms = _of_thread.alarms = Alarms(loop)
+    return alarms.set(seconds, act)
+
+
 class Timeout:
-    """Raises TimeoutError after so many seconds in the block, like `asyncio.timeout`, at a third of its cost: every
+    """Raises TimeoutError after so many seconds in the block, like `asyncio.timeout`, at a fraction of its cost: every
     call passes such blocks."""
 
-    __slots__ = ("_cancelled_before", "_expired", "_more", "_task", "_timer")
+    __slots__ = ("_alarm", "_cancelled_before", "_expired", "_more", "_task")
 
     def __init__(self, seconds: float, more: Callable[[], float] = lambda: 0.0) -> None:
         """`more` is called when the time is over; it returns how many seconds to add, or 0."""
@@ -91,13 +181,13 @@ class Timeout:
         self._cancelled_before = task.cancelling()
         self._expired = False
         self._more = more
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+        self._alarm = later(seconds, self._expire)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
-        self._timer.cancel()
+        self._alarm.cancel()
         # Where the task was cancelled from outside as well, the cancellation wins.
         if self._expired and self._task.uncancel() <= self._cancelled_before and kind is asyncio.CancelledError:
             raise TimeoutError
@@ -105,7 +195,7 @@ class Timeout:
     def _expire(self) -> None:
         seconds = self._more()
         if seconds > 0:
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+            self._alarm = later(seconds, self._expire)
             return
         self._expired = True
         self._task.cancel()

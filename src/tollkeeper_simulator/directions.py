@@ -45,7 +45,8 @@ class Directions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunk_ms: Annotated[float, Meta(description="The wait between content chunks.")] = 0
     echo: Annotated[bool, Meta(description="Say what the caller said, without its directions.")] = False
     stamped: Annotated[
-        bool, Meta(description="Each content chunk of a stream has `sent_ns`: when, by the machine's monotonic clock.")
+        bool,
+        Meta(description="In the `obfuscation` of a stream's content chunks: when, by the monotonic clock, in ns."),
     ] = False
     timeline: Annotated[
         bool, Meta(description="The truth has `made_at`: pairs of monotonic seconds and the tokens sent by then.")

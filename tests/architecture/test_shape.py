@@ -22,6 +22,8 @@ BROAD_EXCEPT_ALLOWED = {
     "console/staff/acting.py",
     "edge/calls.py",
     "edge/respond.py",
+    "server/cycle.py",
+    "server/worker.py",
     "steady.py",
     "storage/postgres/batch.py",
     "storage/postgres/database.py",

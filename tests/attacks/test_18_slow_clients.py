@@ -62,10 +62,10 @@ def try_to_send(connection: socket.socket, data: bytes) -> bool:
 
 
 def is_open(connection: socket.socket) -> bool:
-    """Whether the other side has not closed yet."""
+    """Whether the other side has not closed yet, or is about to: some are told why."""
     connection.setblocking(False)
     try:
-        return bool(connection.recv(1, socket.MSG_PEEK))
+        return connection.recv(1, socket.MSG_PEEK) not in {b"", b"H"}
     except BlockingIOError:
         return True
     except ConnectionError:

@@ -9,6 +9,7 @@ from tollkeeper.core.keys import KeyRecord
 from tollkeeper.edge.guard import ALL_LOOKUPS_A_SECOND, LOOKUPS_A_SECOND, Guard
 from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.ports import Ban
+from tools.asked import Asked
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 IP = "192.0.2.9"
@@ -50,18 +51,9 @@ class Clock:
         return 0
 
 
-async def receive() -> dict[str, object]:
-    raise AssertionError
-
-
-async def send(message: object) -> None:
-    raise AssertionError(message)
-
-
 def a_call(guard: Guard, authorization: str | None, ip: str = IP) -> Exchange:
     headers = [] if authorization is None else [(b"authorization", authorization.encode())]
-    scope = {"method": "GET", "path": "/v1/models", "headers": headers, "client": (ip, 1)}
-    exchange = Exchange(scope, receive, send, 0)
+    exchange = Exchange(Asked("GET", b"/v1/models", headers, peer=(ip, 1)), 0)
     guard.recognise(exchange)
     return exchange
 

@@ -25,18 +25,13 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.edge.refusals import ANTHROPIC, CURRENT, DEPRECATED, as_last_events, as_reply
+from tools.asked import Asked
 
 RETRY = (b"retry-after", b"x-should-retry", b"cf-error")
 
 
 def an_exchange() -> Exchange:
-    async def nothing(*_: object) -> dict[str, object]:
-        raise AssertionError("nobody sends here")
-
-    async def send(_: object) -> None:
-        raise AssertionError("nobody is answered here")
-
-    return Exchange({"method": "POST", "path": "/", "headers": []}, nothing, send, 0)
+    return Exchange(Asked(), 0)
 
 
 def unavailable(seconds: int) -> GatewayError:

@@ -1,9 +1,9 @@
 """Answers go out before their exchange ends, whoever gives them."""
 
 import os
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -18,8 +18,7 @@ from tollkeeper.edge.respond import Gateway, HealthReport
 from tollkeeper.edge.routes import EVERYWHERE, Route, RouteTable
 from tollkeeper.metrics.calls import CallFigures
 from tollkeeper.ports import Ban
-
-SCOPE = {"method": "POST", "path": "/late", "headers": [(b"host", b"main.test")], "client": ("192.0.2.9", 1)}
+from tools.asked import Asked
 
 
 class NoBans:
@@ -41,10 +40,6 @@ def health() -> HealthReport:
     raise AssertionError("nobody asks for that")
 
 
-async def receive() -> dict[str, object]:
-    raise AssertionError("nothing is read here")
-
-
 @pytest.fixture
 def nowhere() -> Iterator[int]:
     descriptor = os.open(os.devnull, os.O_WRONLY)
@@ -54,17 +49,13 @@ def nowhere() -> Iterator[int]:
 
 async def test_a_call_that_ends_in_the_moment_of_its_cut_is_answered_before_its_exchange_ends(nowhere: int) -> None:
     """Otherwise the server says 500, for a call that is charged."""
-    sent: list[MutableMapping[str, Any]] = []
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
-
     book = AddressBook({})
     routes = RouteTable([Route("POST", "/late", EVERYWHERE, done_in_the_moment_of_its_cut)], book)
     relay = SimpleNamespace(clock=StillClock(), figures=CallFigures([]))
     services = cast(Services, SimpleNamespace(relay=relay, on_ended=None))
     call_log = CallLog(nowhere)
     gateway = Gateway(services, routes, book, call_log, health, Guard(NoBans(), InvalidCalls(), ()))
-    await gateway(dict(SCOPE), receive, send)
-    assert [message.get("status") for message in sent] == [524, None]
+    asked = Asked("POST", b"/late", [(b"host", b"main.test")], peer=("192.0.2.9", 1))
+    await gateway.answer(asked)
+    assert (asked.status, asked.is_over) == (524, True)
     await call_log.close()

@@ -3,9 +3,7 @@
 import asyncio
 import os
 import signal
-import time
-from contextlib import suppress
-from http.client import HTTPException
+from concurrent.futures import ThreadPoolExecutor
 
 import asyncpg
 import pytest
@@ -14,9 +12,9 @@ from tests.chat import chat
 from tests.client import ask
 from tests.conftest import ADDRESSES
 from tests.customers import Customers
-from tests.journeys.test_stopping import MAIN, Town, a_caller, a_node, accepts
+from tests.journeys.test_stopping import MAIN, Town, a_caller, a_node
 from tools.node import Node
-from tools.services.process import wait_until
+from tools.services.process import READY_WITHIN_SECONDS, NotReadyInTime, wait_until
 
 # Longer than a worker takes to start, and shorter than it waits for its books.
 LOCKED_SECONDS = 3.0
@@ -31,26 +29,16 @@ def follower_of(dead: int, survivor: int, node: Node) -> int:
         followers.update(set(node.workers()) - {dead, survivor})
         return bool(followers)
 
-    wait_until(is_there)
+    try:
+        wait_until(is_there, node.check_alive)
+    except TimeoutError:
+        raise NotReadyInTime("a worker that follows another", node.log, READY_WITHIN_SECONDS) from None
     return followers.pop()
 
 
-def answered(node: Node, key: str, model: str) -> int:
-    """The status of the first answer, however many connections are lost before it."""
-    statuses: list[int] = []
-
-    def is_heard() -> bool:
-        with suppress(OSError, HTTPException):
-            statuses.append(chat(node, key, model, "[[tokens=5]]", headers=MAIN).status)
-        return bool(statuses)
-
-    wait_until(is_heard, within_seconds=60)
-    return statuses[0]
-
-
 async def test_a_worker_that_follows_a_dead_one_refuses_nobody(town: Town, townsfolk: Customers) -> None:
-    """Its port opens when its books have, and these take their time: here, because somebody has locked a table."""
-    with a_node(town[0] | ADDRESSES | {"TOLLKEEPER_WORKERS": "1"}) as node:
+    """Whoever calls meanwhile waits until its books are open. These take their time: somebody has locked a table."""
+    with ThreadPoolExecutor(3) as callers, a_node(town[0] | ADDRESSES | {"TOLLKEEPER_WORKERS": "1"}) as node:
         key, model = await a_caller(townsfolk, node)
         (worker,) = node.workers()
         database = await asyncpg.connect(town[0]["TOLLKEEPER_DATABASE_URL"])
@@ -59,13 +47,12 @@ async def test_a_worker_that_follows_a_dead_one_refuses_nobody(town: Town, towns
                 await database.execute("lock table worker in access exclusive mode")
                 os.kill(worker, signal.SIGKILL)
                 wait_until(lambda: node.workers() not in ([], [worker]))
-                until = time.monotonic() + LOCKED_SECONDS
-                while time.monotonic() < until:
-                    assert not accepts(node.port)
-                    await asyncio.sleep(0.05)
+                calls = [callers.submit(chat, node, key, model, "[[tokens=5]]", headers=MAIN) for _ in range(3)]
+                await asyncio.sleep(LOCKED_SECONDS)
+                assert not any(call.done() for call in calls)
         finally:
             await database.close()
-        assert [answered(node, key, model) for _ in range(3)] == [200, 200, 200]
+        assert [call.result().status for call in calls] == [200, 200, 200]
 
 
 async def test_a_worker_that_dies_again_does_not_end_its_node(town: Town, townsfolk: Customers) -> None:
@@ -77,5 +64,5 @@ async def test_a_worker_that_dies_again_does_not_end_its_node(town: Town, townsf
             victim = follower_of(victim, survivor, node)
         assert node.process is not None
         assert node.process.poll() is None
-        assert answered(node, key, model) == 200
+        assert chat(node, key, model, "[[tokens=5]]", headers=MAIN).status == 200
         assert ask(node, "/livez").status == 200

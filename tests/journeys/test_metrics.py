@@ -89,6 +89,7 @@ async def test_the_call_log_says_what_a_call_came_to_and_no_word_of_it(
     assert line["charged_usd"] == line["cost_usd"]
     assert 0 < float(str(line["first_byte_milliseconds"])) <= float(str(line["milliseconds"]))
     assert 0 < float(str(line["own_milliseconds"])) <= float(str(line["milliseconds"]))
+    assert 0 < float(str(line["hold_milliseconds"])) < float(str(line["own_milliseconds"]))
     assert SECRET_WORDS not in json.dumps(line)
 
 

@@ -147,7 +147,9 @@ async def test_the_log_has_one_line_per_call_and_no_secret(node: Node, townsfolk
     good = ask(node, "/v1/models", key=customer.key).headers["x-request-id"]
     bad = ask(node, f"/v1/{customer.key}?key={customer.key}").headers["x-request-id"]
     old = ask(node, "/api/token", method="POST", body={"api_key": customer.key}).headers["x-request-id"]
-    odd = ask(node, "/v1/models", method=customer.key.replace("-", "")).headers["x-request-id"]
+    odd = ask(node, "/v1/models", method="BREW").headers["x-request-id"]
+    # That is no method, and goes no further than the server.
+    assert ask(node, "/v1/models", method=customer.key.replace("-", "")).error["code"] == "malformed_request"
 
     lines: dict[object, dict[str, object]] = {}
     while not {good, bad, old, odd} <= lines.keys():

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import threading
-from http.client import HTTPException, RemoteDisconnected
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,6 @@ from tests.journeys.test_stopping import MAIN, Town, a_caller, a_node, tell
 from tools.node import Node
 from tools.services.process import wait_until
 
-MIGRATES = Path("/proc/sys/net/ipv4/tcp_migrate_req")
 # As operators run it: what its processes have open is nobody's to see.
 TWO_WORKERS = {"TOLLKEEPER_WORKERS": "2", "TOLLKEEPER_LAME_DUCK_SECONDS": "1", "TOLLKEEPER_INSPECTABLE": "false"}
 
@@ -38,10 +37,6 @@ class Caller(threading.Thread):
         while not self._is_over.is_set():
             try:
                 self.statuses.append(chat(self._node, self._key, self._model, "[[tokens=5]]", headers=MAIN).status)
-            except (RemoteDisconnected, ConnectionResetError) as problem:
-                # Without that setting of the kernel, connections that nobody has accepted yet end with their listener.
-                if MIGRATES.exists() and MIGRATES.read_text().strip() == "1":
-                    self.failures.append(problem)
             except (OSError, HTTPException) as problem:
                 self.failures.append(problem)
 

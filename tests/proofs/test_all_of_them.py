@@ -3,7 +3,7 @@
 import pytest
 
 from proofs import names
-from proofs.__main__ import ALONE, LONGEST, Runs
+from proofs.__main__ import ALONE, LONGEST, Runs, told
 
 
 def test_those_that_run_alone_or_first_are_there() -> None:
@@ -20,3 +20,9 @@ def test_after_one_that_failed_none_is_begun(capfd: pytest.CaptureFixture[str]) 
     assert "== prove-of_nothing: FAILED" in printed
     assert "No module named proofs.of_nothing" in printed
     assert "of_something_else" not in printed
+
+
+def test_what_a_proof_said_is_cut_to_its_figures_where_it_held() -> None:
+    said = "on the way\nfigure=1\n"
+    assert told(said, held=True) == "figure=1"
+    assert told(said, held=False) == said

@@ -50,11 +50,15 @@ def test_a_process_that_runs_the_code_of_another_state_is_found_out(repository: 
     with checked_out("HEAD") as root:
         process = subprocess.Popen(
             # It stays until it is ended: of one that is over, nothing can be read.
-            [sys.executable, "-c", "input()"],
+            [sys.executable, "-c", "input('it runs\\n')"],
             env=clean_environment() | own_path(root / "src"),
             stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         try:
+            # Before that, the system does not know its environment yet.
+            assert process.stdout is not None
+            process.stdout.readline()
             assert Path(required_code(process.pid, root)).is_relative_to(root)
             with pytest.raises(AssertionError, match="not the code in"):
                 required_code(process.pid, PRESENT)

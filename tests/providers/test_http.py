@@ -27,6 +27,7 @@ from tests.providers.peers import (
 )
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed, UpstreamRequest
 from tollkeeper.providers.http import HttpUpstream
+from tollkeeper.providers.http_client.connection import AHEAD_BYTES_MOST, READ_BYTES
 
 AT_ONCE_SECONDS = 0.1
 MEGABYTE = 1_000_000
@@ -100,6 +101,18 @@ def resident_bytes() -> int:
 
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def taking_what_begins_with(letter: bytes) -> tuple[list[bytes], Callable[[bytes], bool]]:
+    """One who takes some of what passes by, and what they took."""
+    taken: list[bytes] = []
+
+    def take(piece: bytes) -> bool:
+        if piece.startswith(letter):
+            taken.append(piece)
+        return piece.startswith(letter)
+
+    return taken, take
 
 
 # Requests and answers
@@ -582,9 +595,114 @@ async def test_a_reader_that_does_not_read_holds_the_provider_back(upstream: Htt
         received = 0
         while piece := await answer.read():
             received += len(piece)
+            # A thousand who read slowly have a few of these each.
+            assert len(piece) <= AHEAD_BYTES_MOST + READ_BYTES
         assert received == size
         assert resident_bytes() - before < 16 * MEGABYTE
         await answer.close()
+
+
+def in_two_goes(first: bytes, then: bytes) -> tuple[asyncio.Event, Script]:
+    """A provider that says the second part only when it is told to."""
+    go = asyncio.Event()
+
+    async def script(connection: Connection) -> None:
+        await connection.hear()
+        await connection.say(first)
+        await go.wait()
+        await connection.say(then)
+        await connection.ended()
+
+    return go, script
+
+
+async def test_what_comes_while_somebody_waits_can_pass_by_and_the_rest_is_read_in_order(
+    upstream: HttpUpstream,
+) -> None:
+    """Behind what is not taken nothing passes by until that was read."""
+    rest = b"".join([*map(chunk, (b"a1", b"a2", b"b3", b"a4")), LAST_CHUNK])
+    go, script = in_two_goes(CHUNKED + chunk(b"first"), rest)
+    async with a_peer(script) as peer:
+        answer = await upstream.send(a_request(peer.url))
+        assert await answer.read() == b"first"
+        taken, take = taking_what_begins_with(b"a")
+        answer.pass_by(take)
+        reading = asyncio.ensure_future(whole(answer))
+        await asyncio.sleep(0)
+        go.set()
+        assert (await reading, taken) == (b"b3a4", [b"a1", b"a2"])
+
+
+async def test_nothing_passes_by_one_who_does_not_wait(upstream: HttpUpstream) -> None:
+    go, script = in_two_goes(CHUNKED + chunk(b"first"), chunk(b"a1") + chunk(b"a2") + LAST_CHUNK)
+    async with a_peer(script) as peer:
+        answer = await upstream.send(a_request(peer.url))
+        assert await answer.read() == b"first"
+        taken, take = taking_what_begins_with(b"a")
+        answer.pass_by(take)
+        go.set()
+        # What was said is here, and nobody has asked for it.
+        await until(lambda: answer._connection.is_over)
+        assert (await whole(answer), taken) == (b"a1a2", [])
+
+
+async def test_what_passes_by_is_no_silence() -> None:
+    async def script(connection: Connection) -> None:
+        await connection.hear()
+        await connection.say(CHUNKED + chunk(b"first"))
+        for _ in range(6):
+            await asyncio.sleep(0.3)
+            await connection.say(chunk(b"a"))
+        await connection.say(LAST_CHUNK)
+        await connection.ended()
+
+    async with a_peer(script) as peer, an_upstream(idle_seconds=1.2) as upstream:
+        answer = await upstream.send(a_request(peer.url))
+        assert await answer.read() == b"first"
+        taken, take = taking_what_begins_with(b"a")
+        answer.pass_by(take)
+        assert await whole(answer) == b""
+        assert taken == [b"a"] * 6
+
+
+async def test_silence_after_what_passed_by_is_stalled() -> None:
+    go, script = in_two_goes(CHUNKED + chunk(b"first"), chunk(b"a"))
+    async with a_peer(script) as peer, an_upstream(idle_seconds=0.2) as upstream, asyncio.timeout(5):
+        answer = await upstream.send(a_request(peer.url))
+        assert await answer.read() == b"first"
+        taken, take = taking_what_begins_with(b"a")
+        answer.pass_by(take)
+        reading = asyncio.ensure_future(answer.read())
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(UpstreamFailed) as failed:
+            await reading
+        assert (failed.value.failure, taken) == (Failure.STALLED, [b"a"])
+
+
+async def test_what_the_next_call_hears_on_a_kept_connection_passes_nobody_by(upstream: HttpUpstream) -> None:
+    go = asyncio.Event()
+
+    async def script(connection: Connection) -> None:
+        await connection.hear()
+        await connection.say(CHUNKED + chunk(b"first") + LAST_CHUNK)
+        await connection.hear()
+        await connection.say(CHUNKED + chunk(b"first"))
+        await go.wait()
+        await connection.say(chunk(b"a") + LAST_CHUNK)
+        await connection.ended()
+
+    async with a_peer(script) as peer:
+        answer = await upstream.send(a_request(peer.url))
+        taken, take = taking_what_begins_with(b"a")
+        answer.pass_by(take)
+        assert await whole(answer) == b"first"
+        answer = await upstream.send(a_request(peer.url))
+        assert await answer.read() == b"first"
+        reading = asyncio.ensure_future(whole(answer))
+        await asyncio.sleep(0)
+        go.set()
+        assert (await reading, taken, peer.arrivals.qsize()) == (b"a", [], 1)
 
 
 async def test_a_long_stream_is_not_collected(upstream: HttpUpstream) -> None:

@@ -128,6 +128,8 @@ class Books(MemoryLedger):
         self.extensions_unheard = 0
         # How long a checkpoint takes.
         self.checkpoint_seconds = 0.0
+        # How many of them are lost on their way.
+        self.checkpoints_lost = 0
         # Whether another has settled our calls, taking this process for dead; and whether it has said so.
         self.is_taken_for_dead = False
         self.is_fenced = False
@@ -151,6 +153,9 @@ class Books(MemoryLedger):
     async def checkpoint(self, progress: Progress) -> bool:
         self.checkpoints.append(progress)
         await asyncio.sleep(self.checkpoint_seconds)
+        if self.checkpoints_lost:
+            self.checkpoints_lost -= 1
+            raise StoreUnavailable
         return await super().checkpoint(progress) and not self.is_taken_for_dead
 
     def _settle(self, settlement: Settlement) -> bool:
@@ -271,17 +276,24 @@ class ScriptedAnswer:
         self._headers = reply.headers
         self._steps = deque(reply.steps)
         self._upstream = upstream
+        self._take: Callable[[bytes], bool] | None = None
         self.is_closed = False
 
     def header(self, name: str) -> str | None:
         return self._headers.get(name)
 
+    def pass_by(self, take: Callable[[bytes], bool]) -> None:
+        self._take = take
+
     async def read(self) -> bytes:
         if self.is_closed:
             raise UpstreamFailed(Failure.BROKEN)
         try:
-            async with asyncio.timeout(self._upstream.idle_seconds):
-                return await self._upstream.play(self._steps)
+            while True:
+                async with asyncio.timeout(self._upstream.idle_seconds):
+                    piece = await self._upstream.play(self._steps)
+                if not piece or self._take is None or not self._take(piece):
+                    return piece
         except TimeoutError:
             raise UpstreamFailed(Failure.STALLED) from None
         except asyncio.CancelledError:

@@ -132,6 +132,7 @@ class Request(msgspec.Struct):
     path: str = "/v1/chat/completions"
     headers: Mapping[bytes, str] = {}
     model: str | None = None
+    hold_seconds: float = 0.0
     settled: SettledCall | None = None
     attempts: Sequence[Attempt] = ()
 
@@ -141,8 +142,11 @@ class Request(msgspec.Struct):
     def called_by(self, caller: KeyRecord) -> None:
         self.caller = caller
 
-    def note_limits(self, outcome: LimitOutcome) -> None:
+    def note_limits(self, outcome: LimitOutcome, waited_seconds: float | None) -> None:
         self.told.append(outcome)
+
+    def note_hold(self, waited_seconds: float) -> None:
+        self.hold_seconds += waited_seconds
 
     def note_model(self, model_id: str) -> None:
         self.model = model_id
@@ -224,7 +228,13 @@ class House:
         # Of the calls that are made from now on, beside those that every call has.
         self.headers: Mapping[bytes, str] = {}
         self.call: Call | None = None
+        self.before_524: Callable[[], Awaitable[None]] | None = None
         self.answer: AnyAnswer | None = None
+        # What went to the caller in the moment it came.
+        self.passed_by: list[bytes] = []
+        self.on_passed: Callable[[bytes], None] = lambda _: None
+        # Whether the caller has room for that.
+        self.lets_pass = True
 
     def credit(self, quota: int) -> None:
         number = len(self.ledger.lots) + 1
@@ -257,13 +267,24 @@ class House:
         request = Request(request_id or uuid4(), address, authorization, told=self.told, headers=self.headers)
         self.call = call = Call(request, self.let_go_of_body)
         pieces: list[bytes] = []
+
+        def take(piece: bytes) -> bool:
+            has_room = self.lets_pass and reads_pieces is None
+            if has_room:
+                pieces.append(piece)
+                self.passed_by.append(piece)
+                self.on_passed(piece)
+            return has_room
+
         problem: Exception | None = None
         try:
-            async with serve(call, operation, read_body, self.relay) as self.answer:
-                while piece := await self.answer.read():
+            async with serve(call, operation, read_body, self.relay) as answer:
+                self.answer = answer
+                while piece := await answer.read():
                     pieces.append(piece)
+                    answer.outlet = take
                     if len(pieces) == reads_pieces:
-                        asyncio.get_running_loop().call_later(LIMITS.longest_seconds, self.answer.client_stuck)
+                        asyncio.get_running_loop().call_later(LIMITS.longest_seconds, answer.client_stuck)
                         await asyncio.Event().wait()
         except (GatewayError, ClientLeft) as told:
             problem = told
@@ -300,7 +321,12 @@ class House:
 
     def edge_cuts(self) -> None:
         assert self.call is not None
-        self.call.goes_on(Ending.CUT)
+        self.before_524 = self.call.cut()
+
+    async def tell_of_cut(self) -> None:
+        """What the edge does before the caller has the 524, a moment after the cut."""
+        assert self.before_524 is not None
+        await self.before_524()
 
     def node_stops(self) -> None:
         self.running.end_all()

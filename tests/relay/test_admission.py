@@ -311,7 +311,7 @@ class Visitor:
         self.ip = "203.0.113.7"
         self.told: list[Told] = []
 
-    def note_limits(self, outcome: Told, /) -> None:
+    def note_limits(self, outcome: Told, waited_seconds: float | None, /) -> None:
         self.told.append(outcome)
 
 

@@ -103,10 +103,42 @@ async def test_every_few_seconds_it_is_noted_how_far_a_stream_has_come() -> None
     later = CHECKPOINT_SECONDS
     house = House(Reply(*words(3), later, *words(2), 1.0, *words(1), later, *words(1), 1.0, FINISH))
     await house.chat(stream=True)
-    assert [progress.usage.output_units for progress in house.ledger.checkpoints] == [4, 7]
-    for noted, tokens in zip(house.ledger.noted, (4, 7), strict=True):
+    assert [progress.usage.output_units for progress in house.ledger.checkpoints] == [3, 6]
+    *underway, complete = house.ledger.noted
+    for noted, tokens in zip(underway, (3, 6), strict=True):
         assert (noted.ending, noted.charge.source) == (Ending.OWNER_DIED, UsageSource.JOURNAL)
         assert noted.charge.amount == (INPUT_TOKENS + 2 * tokens) * UNITS
+    assert (complete.ending, complete.charge.amount) == (Ending.COMPLETED, (INPUT_TOKENS + 2 * 7) * UNITS)
+    house.check()
+
+
+@in_virtual_time
+async def test_the_hold_of_a_stream_that_says_nothing_to_be_counted_is_renewed() -> None:
+    """Nobody is to take it for forgotten while it lives."""
+    pings = [step for _ in range(15) for step in (b": ping\n\n", CHECKPOINT_SECONDS)]
+    house = House(Reply(*words(3), *pings, *words(1), FINISH))
+    await house.chat(stream=True)
+    assert [progress.usage.output_units for progress in house.ledger.checkpoints] == [3, 3]
+    house.check()
+
+
+@in_virtual_time
+async def test_a_checkpoint_that_did_not_arrive_is_written_again() -> None:
+    house = House(Reply(*words(3), 3 * CHECKPOINT_SECONDS, *words(1), FINISH))
+    house.ledger.checkpoints_lost = 1
+    await house.chat(stream=True)
+    assert [progress.usage.output_units for progress in house.ledger.checkpoints] == [3, 3]
+    house.check()
+
+
+@in_virtual_time
+async def test_what_a_stream_came_to_is_noted_before_its_last_words_go_out() -> None:
+    """Its worker may be killed in between: the caller would have all of it, and be charged the input alone."""
+    house = House(Reply(*words(3), FINISH, report(INPUT_TOKENS, 3), DONE))
+    heard = await house.chat(stream=True)
+    assert heard.receipt is not None
+    [noted] = house.ledger.noted
+    assert (noted.ending, noted.charge) == (heard.receipt.ending, heard.receipt.charge)
     house.check()
 
 
@@ -125,7 +157,7 @@ async def test_while_one_checkpoint_is_under_way_no_other_is_begun() -> None:
 async def test_what_is_noted_is_never_more_than_was_held() -> None:
     house = House(Reply(b"".join(words(90)), CHECKPOINT_SECONDS, MANY, *words(1), FINISH), quota=INPUT_TOKENS + 2 * 100)
     await house.chat(stream=True, max_tokens=100)
-    assert [noted.charge.amount for noted in house.ledger.noted] == [(INPUT_TOKENS + 2 * 100) * UNITS]
+    assert max(noted.charge.amount for noted in house.ledger.noted) == (INPUT_TOKENS + 2 * 100) * UNITS
 
 
 @in_virtual_time

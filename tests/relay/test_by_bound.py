@@ -151,6 +151,14 @@ async def test_a_checkpoint_has_the_count() -> None:
 
 
 @in_virtual_time
+async def test_nothing_is_noted_after_what_a_stream_came_to_however_late_its_caller_takes_it() -> None:
+    house = await a_house(Reply(b"".join([*words(3), FINISH, report(600, 5), DONE])))
+    await house.chat(stream=True, max_tokens=OUTPUT, messages=ASKED, reads_pieces=1)
+    assert [(noted.ending, noted.charge.usage) for noted in house.ledger.noted] == [(Ending.COMPLETED, Usage(600, 5))]
+    house.check()
+
+
+@in_virtual_time
 async def test_who_has_enough_for_the_count_and_not_for_the_bound_is_served() -> None:
     """What was left after the last hold is gone meanwhile."""
     house = await a_house(Reply(whole(5, (600, 7))))
@@ -202,6 +210,16 @@ async def test_of_many_at_once_none_is_refused_for_what_another_holds_too_much()
     assert [each.problem for each in heard] == [None] * calls
     by_bound = [hold for hold in house.ledger.holds.values() if hold.order.input_units == 0]
     assert len(by_bound) == 1
+    house.check()
+
+
+@in_virtual_time
+async def test_calls_that_cost_nothing_side_by_side_give_everything_back() -> None:
+    house = await a_house(*(Reply(0.5, whole(5, (600, 7))) for _ in range(3)))
+    house.catalog.on_offer = Shelf({"m": a_model("m")}, {RECORD.group: 0}, {RECORD.group: NO_LIMITS})
+    calls = [house.chat(max_tokens=OUTPUT, messages=ASKED) for _ in range(3)]
+    heard = await asyncio.gather(*calls)
+    assert [each.problem for each in heard] == [None] * 3
     house.check()
 
 

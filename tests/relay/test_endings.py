@@ -3,12 +3,27 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from uuid import uuid4
 
 import msgspec
 import pytest
 
 from tests.relay.fakes import Reply, Step
-from tests.relay.house import DONE, FINISH, INPUT_TOKENS, LIMITS, House, an_account, cost, events, report, whole, words
+from tests.relay.house import (
+    DONE,
+    FINISH,
+    INPUT_TOKENS,
+    LIMITS,
+    House,
+    Request,
+    an_account,
+    chat_body,
+    cost,
+    events,
+    report,
+    whole,
+    words,
+)
 from tests.relay.virtual_time import in_virtual_time
 from tollkeeper.core.addresses import Address
 from tollkeeper.core.errors import (
@@ -21,11 +36,14 @@ from tollkeeper.core.errors import (
     StreamBroken,
     TimeLimitReached,
 )
+from tollkeeper.core.limits.windows import Rates
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import Failure
 from tollkeeper.relay.answers.streamed import STUCK_SECONDS
-from tollkeeper.relay.call import CUT_OFF_SECONDS, ClientLeft
+from tollkeeper.relay.call import CUT_OFF_SECONDS, Call, ClientLeft
+from tollkeeper.relay.operations import CHAT
+from tollkeeper.relay.pipeline import serve
 from tollkeeper.relay.revoked import Revocations
 
 FOR_EVER = 10_000.0
@@ -214,7 +232,7 @@ async def test_a_whole_answer_ends_by_its_rule(row: Row) -> None:
         "another settles our calls": Row(
             steps=[*words(5), House.another_settles_our_calls, 6.0, *words(1), FOR_EVER],
             ending=Ending.NODE_STOPPED,
-            output_tokens=6,
+            output_tokens=5,
             told=NodeStopping,
         ),
         "key revoked": Row(
@@ -495,4 +513,56 @@ async def test_what_a_vendor_remarks_does_not_pass_and_does_not_end_an_answer() 
     remarks = [b": hello\n\n", b"data: \n\n", b"data:\n\n", events()]
     house = House(Reply(*remarks, *words(1), *remarks, FINISH))
     assert (await house.chat(stream=True)).text == words(1)[0] + FINISH + DONE
+    house.check()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@in_virtual_time
+async def test_who_left_before_anything_was_sent_is_asked_nothing_for(stream: bool) -> None:
+    house, request = House(), Request(uuid4(), Address.MAIN)
+
+    async def body() -> bytes:
+        return chat_body(stream=stream)
+
+    async with serve(Call(request, house.let_go_of_body), CHAT, body, house.relay) as answer:
+        answer.client_left()
+        with pytest.raises(ProviderUnavailable):
+            await answer.read()
+    [receipt] = house.ledger.receipts
+    assert (receipt.ending, receipt.charge.amount) == (Ending.REFUSED, 0)
+    house.check()
+
+
+@in_virtual_time
+async def test_whose_key_is_revoked_before_anything_was_sent_is_told_so() -> None:
+    house, request = House(), Request(uuid4(), Address.MAIN)
+
+    async def body() -> bytes:
+        return chat_body(stream=True)
+
+    call = Call(request, house.let_go_of_body)
+    async with serve(call, CHAT, body, house.relay) as answer:
+        call.cut_off(KeyRevoked("revoked"), Ending.REVOKED)
+        with pytest.raises(KeyRevoked):
+            await answer.read()
+    [receipt] = house.ledger.receipts
+    assert receipt.charge.amount == 0
+    house.check()
+
+
+@in_virtual_time
+async def test_who_has_the_whole_answer_may_call_again_at_once() -> None:
+    """However long the provider keeps its connection open."""
+    more = Reply(*words(3), FINISH, DONE)
+    house = House(Reply(*words(3), FINISH, DONE, 30.0), more, rates=Rates(concurrency=1))
+    request = Request(uuid4(), Address.MAIN)
+
+    async def body() -> bytes:
+        return chat_body(stream=True)
+
+    async with serve(Call(request, house.let_go_of_body), CHAT, body, house.relay) as answer:
+        while await answer.read():
+            pass
+        again = asyncio.ensure_future(house.chat(stream=True))
+    assert (await again).problem is None
     house.check()

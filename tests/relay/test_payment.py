@@ -151,10 +151,8 @@ async def test_a_retry_of_a_call_that_was_cut_is_known_without_a_key() -> None:
     first = asyncio.create_task(house.chat())
     await asyncio.sleep(1)
     assert house.call is not None
-    assert house.call.before_cut is not None
-    # As the edge does at the cut.
     house.edge_cuts()
-    await house.call.before_cut()
+    await house.tell_of_cut()
     house.headers = {RETRY: "1"}
     again = await house.chat()
     assert type(again.problem) is CallStillRunning
@@ -167,14 +165,29 @@ async def test_a_retry_of_a_call_that_was_cut_is_known_without_a_key() -> None:
 
 
 @in_virtual_time
+async def test_a_call_is_known_again_whose_answer_came_in_the_moment_of_its_cut() -> None:
+    """The 524 is on its way, and cannot be called back: the retry must not be paid for."""
+    house = House(Reply(5.0, whole(3)))
+    first = asyncio.create_task(house.chat())
+    await asyncio.sleep(4.9)
+    house.edge_cuts()
+    cut = (await first).receipt
+    await house.tell_of_cut()
+    house.headers = {RETRY: "1"}
+    again = await house.chat()
+    assert cut is not None
+    assert (type(again.problem), receipt_in(again)["request_id"]) == (CallRepeated, str(cut.request_id))
+    house.check()
+
+
+@in_virtual_time
 async def test_what_is_no_retry_of_a_cut_call_runs() -> None:
     house = House(Reply(200.0, whole(3)), *[Reply(whole(1))] * 4)
     first = asyncio.create_task(house.chat())
     await asyncio.sleep(1)
     assert house.call is not None
-    assert house.call.before_cut is not None
     house.edge_cuts()
-    await house.call.before_cut()
+    await house.tell_of_cut()
     # The same without the mark of a retry, a retry of something else, one on the address without cuts, one of none.
     assert (await house.chat()).problem is None
     house.headers = {RETRY: "1"}

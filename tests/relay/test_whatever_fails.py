@@ -6,7 +6,7 @@ of them, and that one fails.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.edge.price_pages import PricePages
 from tollkeeper.ports import Failure
 from tollkeeper.relay.operations import CHAT
+from tools.asked import Asked
 
 Script = Callable[[], list[Reply]]
 RATES = Rates(concurrency=5, tokens_per_minute=1_000_000)
@@ -100,23 +101,14 @@ def services_of(house: House, steps: Steps) -> Services:
 
 def an_exchange(way: Way) -> Exchange:
     """A request whose body has come, and whose client hangs up after a while."""
-    said: Iterator[Mapping[str, object]] = iter([{"type": "http.request", "body": way.body, "more_body": False}])
-
-    async def receive() -> Any:
-        told = next(said, None)
-        if told is None:
-            await asyncio.sleep(way.client_leaves_after_seconds)
-        return told or {"type": "http.disconnect"}
-
-    async def send(_: object) -> None:
-        """The client takes everything at once."""
-
     headers = [
         (b"authorization", f"Bearer {KEY}".encode()),
         (b"content-length", b"%d" % len(way.body)),
         *way.headers,
     ]
-    return Exchange({"method": "POST", "path": "/", "headers": headers}, receive, send, 0)
+    asked = Asked(headers=headers, pieces=[way.body])
+    asyncio.get_running_loop().call_later(way.client_leaves_after_seconds, asked.leave)
+    return Exchange(asked, 0)
 
 
 async def walk(way: Way, steps: Steps) -> House:

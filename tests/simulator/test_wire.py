@@ -37,7 +37,7 @@ async def test_a_stamped_chunk_says_when_it_was_sent_and_nothing_else_changes(si
     asked_ns = time.monotonic_ns()
     seen, truth = await look_and_know(sim, "[[tokens=5 chunk_ms=20 stamped=1]]", stream=True)
     chunks = [json.loads(event) for event in seen.events[:-1]]
-    stamps = [chunk["sent_ns"] for chunk in chunks if "sent_ns" in chunk]
+    stamps = [int(chunk["obfuscation"]) for chunk in chunks if "obfuscation" in chunk]
     assert len(stamps) == 5
     assert all(later - earlier >= 15e6 for earlier, later in itertools.pairwise(stamps))
     assert asked_ns < stamps[0] < stamps[-1] < time.monotonic_ns()
@@ -46,10 +46,10 @@ async def test_a_stamped_chunk_says_when_it_was_sent_and_nothing_else_changes(si
 
 async def test_a_whole_answer_has_no_stamp_and_a_stream_without_pauses_has_them_all(sim: Simulator) -> None:
     whole = await look(sim, "[[tokens=5 stamped=1]]")
-    assert b"sent_ns" not in whole.body
+    assert b"obfuscation" not in whole.body
     assert json.loads(whole.body)["choices"][0]["message"]["content"] == text_of(5)
     at_once = await look(sim, "[[tokens=5 stamped=1]]", stream=True)
-    assert sum("sent_ns" in event for event in at_once.events) == 5
+    assert sum("obfuscation" in event for event in at_once.events) == 5
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from tollkeeper.core.calls.chat import ChatOrder, read_chat
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.ports import ProviderAccount, Vendor
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Heading

@@ -9,14 +9,17 @@ import urllib.request
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from tollkeeper.demo.servers.orphans import members
 from tollkeeper.demo.servers.postgres import binary
+from tools.services.far_host import FarHost
 from tools.services.process import Server, free_port
 
 SCOPE = "tollkeeper"
 # A leader that is gone is followed when its lease has run out: the least that Patroni takes.
 TTL_SECONDS = 20
+HERE = "127.0.0.1"
 LOOP_SECONDS = 2
 RETRY_SECONDS = 4
 FOLLOWING = ("running", "streaming")
@@ -27,13 +30,14 @@ class Etcd(Server):
 
     name = "etcd"
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = HERE) -> None:
         super().__init__()
+        self.host = host
         self._peer_port = free_port()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def command(self) -> Sequence[str]:
         peer = f"http://127.0.0.1:{self._peer_port}"
@@ -55,6 +59,7 @@ class Member(Server):
 
     def __init__(self, etcd: Etcd, member: str, password: str, settings: dict[str, str]) -> None:
         super().__init__()
+        self.host = self._host(etcd)
         self.password = password
         self._rest_port = free_port()
         self._data = self.folder / "data"
@@ -66,7 +71,11 @@ class Member(Server):
 
     @property
     def url(self) -> str:
-        return f"postgresql://tollkeeper:{self.password}@127.0.0.1:{self.port}/postgres"
+        return f"postgresql://tollkeeper:{self.password}@{self.host}:{self.port}/postgres"
+
+    def _host(self, etcd: Etcd) -> str:
+        """Where it listens: beside etcd."""
+        return etcd.host
 
     def command(self) -> Sequence[str]:
         return [installed("patroni"), str(self.folder / "patroni.json")]
@@ -76,12 +85,12 @@ class Member(Server):
 
     def says(self, part: str) -> bool:
         """Whether it answers that it is the `primary`, or in good `health`."""
-        return _status(f"http://127.0.0.1:{self._rest_port}/{part}") == 200
+        return _status(f"http://{self.host}:{self._rest_port}/{part}") == 200
 
     def is_followed(self) -> bool:
         """Whether etcd has, just now, another one that may take its place."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._rest_port}/cluster", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self._rest_port}/cluster", timeout=5) as answer:
                 found = json.loads(answer.read())
         except OSError:
             return False
@@ -123,13 +132,13 @@ class Member(Server):
                     os.kill(pid, number)
 
     def _configuration(self, etcd: Etcd, member: str, settings: dict[str, str]) -> dict[str, object]:
-        here = f"127.0.0.1:{self.port}"
-        rest = f"127.0.0.1:{self._rest_port}"
+        here = f"{self.host}:{self.port}"
+        rest = f"{self.host}:{self._rest_port}"
         return {
             "scope": SCOPE,
             "name": member,
             "restapi": {"listen": rest, "connect_address": rest},
-            "etcd3": {"host": f"127.0.0.1:{etcd.port}"},
+            "etcd3": {"host": f"{etcd.host}:{etcd.port}"},
             "bootstrap": {
                 "dcs": {
                     "ttl": TTL_SECONDS,
@@ -153,12 +162,28 @@ class Member(Server):
                     "replication": {"username": "follower", "password": self.password},
                 },
                 "parameters": {"unix_socket_directories": ""},
-                "pg_hba": [
-                    "host all all 127.0.0.1/32 scram-sha-256",
-                    "host replication all 127.0.0.1/32 scram-sha-256",
-                ],
+                # From its own host and those that it has a cable to.
+                "pg_hba": ["host all all samenet scram-sha-256", "host replication all samenet scram-sha-256"],
             },
         }
+
+
+class FarMember(Member):
+    """One on a host of its own, to which there is a cable from etcd's."""
+
+    def __init__(self, far: FarHost, etcd: Etcd, member: str, password: str, settings: dict[str, str]) -> None:
+        self.far = far
+        super().__init__(etcd, member, password, settings)
+
+    def _host(self, _: Etcd) -> str:
+        return self.far.address
+
+    def command(self) -> Sequence[str]:
+        return self.far.inside(*super().command(), user=self.user)
+
+    def identity(self) -> dict[str, Any]:
+        """Root enters the namespace; it becomes another user there."""
+        return {}
 
 
 def installed(name: str) -> str:

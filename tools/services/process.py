@@ -1,6 +1,8 @@
 """The demo's servers are those of tests and proofs, too; this is what they use of them."""
 
 from tollkeeper.demo.servers.process import (
+    READY_WITHIN_SECONDS,
+    NotReadyInTime,
     Server,
     free_port,
     stop_in_order_when_terminated,
@@ -8,4 +10,12 @@ from tollkeeper.demo.servers.process import (
     wait_until_async,
 )
 
-__all__ = ["Server", "free_port", "stop_in_order_when_terminated", "wait_until", "wait_until_async"]
+__all__ = [
+    "READY_WITHIN_SECONDS",
+    "NotReadyInTime",
+    "Server",
+    "free_port",
+    "stop_in_order_when_terminated",
+    "wait_until",
+    "wait_until_async",
+]

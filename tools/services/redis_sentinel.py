@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from typing import Self
 
 from tollkeeper.demo.servers.redis import Redis
+from tools.services.far_host import FarHost, FarRedis
 from tools.services.process import wait_until
 
 SERVICE = "mymaster"
@@ -18,14 +19,15 @@ FAILOVER_WITHIN_SECONDS = 120.0
 class Sentinel(Redis):
     name = "sentinel"
 
-    def __init__(self, master: Redis) -> None:
+    def __init__(self, master: Redis, host: str) -> None:
         # Sentinels tell everybody on this machine where the master is; to ask it, one must know its password.
         super().__init__(password="")
+        self.host = host
         # A sentinel keeps what it learns in its configuration file.
         self._write(
             "sentinel.conf",
-            f"port {self.port}\nbind 127.0.0.1\ndir {self.folder}\n"
-            f"sentinel monitor {SERVICE} 127.0.0.1 {master.port} {QUORUM}\n"
+            f"port {self.port}\nbind {host}\ndir {self.folder}\n"
+            f"sentinel monitor {SERVICE} {master.host} {master.port} {QUORUM}\n"
             f"sentinel auth-pass {SERVICE} {master.password}\n"
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
             f"sentinel failover-timeout {SERVICE} 5000\n",
@@ -45,14 +47,21 @@ class Sentinel(Redis):
 
 
 class RedisSentinel:
-    def __init__(self) -> None:
-        self.master = Redis()
-        self.replica = Redis("--replicaof", "127.0.0.1", str(self.master.port), password=self.master.password)
-        self.sentinels = [Sentinel(self.master) for _ in range(SENTINELS)]
+    def __init__(self, far: FarHost | None = None) -> None:
+        """`far`: the host on which the master begins, if it has one of its own."""
+        self.far = far
+        host = Redis.host if far is None else far.near
+        self.master = Redis() if far is None else FarRedis(far)
+        follows = ("--replicaof", self.master.host, str(self.master.port))
+        self.replica = Redis(*follows, password=self.master.password)
+        self.replica.host = host
+        self.sentinels = [Sentinel(self.master, host) for _ in range(SENTINELS)]
         self._started = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
+            if self.far is not None:
+                stack.enter_context(self.far)
             stack.enter_context(self.master)
             stack.enter_context(self.replica)
             # Sentinels ask a master for its replicas every ten seconds, the first time at once.
@@ -68,7 +77,7 @@ class RedisSentinel:
 
     @property
     def url(self) -> str:
-        hosts = ",".join(f"127.0.0.1:{sentinel.port}" for sentinel in self.sentinels)
+        hosts = ",".join(f"{sentinel.host}:{sentinel.port}" for sentinel in self.sentinels)
         return f"redis+sentinel://:{self.master.password}@{hosts}/{SERVICE}"
 
     def kill_master(self) -> None:

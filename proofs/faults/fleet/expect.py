@@ -2,14 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 from proofs.faults.fleet.scenario import Aftermath
-from proofs.rig.answer import Tail
 from proofs.rig.checks import Check
-from proofs.rig.proof import say
 
-MIGRATES = Path("/proc/sys/net/ipv4/tcp_migrate_req")
 # The balancer's own word for a node that died with a call.
 NODE_LOST = "node_lost"
 Expectation = Callable[[Aftermath], Check]
@@ -18,16 +14,6 @@ Expectation = Callable[[Aftermath], Check]
 def all_served(aftermath: Aftermath) -> Check:
     failed = aftermath.failed
     return Check("every call is served", not failed, "; ".join(map(str, failed[:3])))
-
-
-def all_served_but_those_never_accepted(aftermath: Aftermath) -> Check:
-    """Where the kernel does not hand them on, connections that nobody has accepted yet end with their listener."""
-    kept = MIGRATES.exists() and MIGRATES.read_text().strip() == "1"
-    unaccepted = [] if kept else [one for one in aftermath.failed if one.answer.tail is Tail.NOTHING]
-    if unaccepted:
-        say(f"{len(unaccepted)} connections ended before anybody had accepted them: {MIGRATES} is not 1")
-    failed = len(aftermath.failed) - len(unaccepted)
-    return Check("every call that was accepted is served", not failed, "; ".join(map(str, aftermath.failed[:3])))
 
 
 def no_stream_is_cut(aftermath: Aftermath) -> Check:

@@ -30,10 +30,15 @@ OWNER_DIED = "owner_died"
 FINISHED, REFUSED = "finished", "refused"
 
 
-def join(fleet: Fleet, placed: Sequence[Placed]) -> Tally:
-    """Wait until nothing is under way any more, and lay side by side what everybody says."""
+def join(fleet: Fleet, placed: Sequence[Placed], *, by_answer: bool = False) -> Tally:
+    """Wait until nothing is under way any more, and lay side by side what everybody says.
+
+    `by_answer`: keys were used for several calls each, and what a caller was told says which of them its own is.
+    """
     left_open = asyncio.run(_wait_until_closed(fleet))
-    books = settled_books(fleet.books, [one.order.customer.key_id for one in placed])
+    key_ids = sorted({one.order.customer.key_id for one in placed})
+    books = settled_books(fleet.books, key_ids)
+    own = [books.of_answer(one.order.customer.key_id, one.answer.request_id) if by_answer else books for one in placed]
     truths = _truths(fleet)
     tally = Tally(
         calls=len(placed),
@@ -44,10 +49,12 @@ def join(fleet: Fleet, placed: Sequence[Placed]) -> Tally:
         left_open=left_open,
     )
     wrong = [
-        f"{problem}: {one}, {books.of(one.order.customer.key_id)}"
-        for one in placed
-        for problem in judge_call(tally, one, books, truths)
+        f"{problem}: {one}, {known.of(one.order.customer.key_id)}"
+        for one, known in zip(placed, own, strict=True)
+        for problem in judge_call(tally, one, known, truths)
     ]
+    if by_answer:
+        tally.double += _charged_for_nobody(books, placed)
     for example in wrong[:EXAMPLES]:
         say(f"WRONG {example}")
     tally.lost += _unbooked(fleet, truths)
@@ -78,6 +85,13 @@ def judge_call(tally: Tally, one: Placed, books: Books, truths: Mapping[str, Tru
     off = abs(entered - _due(charged, truths)) if one.is_served and not unseen else 0
     tally.diff += off
     yield from [f"off by {off}"] * bool(off)
+
+
+def _charged_for_nobody(books: Books, placed: Sequence[Placed]) -> int:
+    """How many receipts have a charge and are of no call that anybody made."""
+    answered = {one.answer.request_id for one in placed}
+    everything = [receipt for receipts in books.receipts.values() for receipt in receipts]
+    return sum(receipt.charged > 0 and receipt.request_id not in answered for receipt in everything)
 
 
 def _may_have_been_sent(receipt: Receipt) -> bool:

@@ -4,7 +4,6 @@ import asyncio
 import bisect
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
 
 from proofs.faults.fleet.site import INVALID_CALLS, Fleet
@@ -30,8 +29,7 @@ class Limited:
     def __init__(self) -> None:
         self._served_at: list[float] = []
         self._is_over = threading.Event()
-        self._hands = ThreadPoolExecutor(1)
-        self._pressing: Future[None] | None = None
+        self._pressing: threading.Thread | None = None
 
     def begin(self, fleet: Fleet) -> str:
         """Somebody makes too many invalid calls; somebody else calls as often as it can."""
@@ -39,7 +37,11 @@ class Limited:
             fleet.nodes[number % 2].status("/v1/models", _as(BANNED_IP, WRONG_KEY))
         wait_until(lambda: not self.banned_are_refused(fleet))
         command(fleet.books, "group", "add", GROUP, "--key-rate", str(LIMIT), "--rate", str(LIMIT))
-        self._pressing = self._hands.submit(self._press, fleet, asyncio.run(_limited_key(fleet)))
+        # A run that breaks off does not wait for it.
+        self._pressing = threading.Thread(
+            target=self._press, args=(fleet, asyncio.run(_limited_key(fleet))), daemon=True
+        )
+        self._pressing.start()
         return ""
 
     def banned_are_refused(self, fleet: Fleet) -> str:
@@ -50,7 +52,7 @@ class Limited:
     def end(self, _: Fleet) -> str:
         self._is_over.set()
         assert self._pressing is not None
-        self._pressing.result()
+        self._pressing.join()
         most = max((self._within(moment) for moment in self._served_at), default=0)
         right = 0 < most <= TIMES_MOST * LIMIT
         return "" if right else f"{most} calls in {WINDOW_SECONDS:g} s at a limit of {LIMIT}"

@@ -15,8 +15,8 @@ from proofs.rig.patience import wait_until
 from tools.services import Postgres
 from tools.services.standby import Standby, wait_for_standby
 
-# Every worker has two pools, and each node's workers are renewed beside the old ones.
-SETTINGS = {"max_connections": "160", "shared_buffers": "64MB", "wal_retrieve_retry_interval": "500ms"}
+# Every worker has three pools, and new ones begin beside several generations whose calls end.
+SETTINGS = {"max_connections": "240", "shared_buffers": "64MB", "wal_retrieve_retry_interval": "500ms"}
 
 # How the connections of `exhaust` are known from everybody else's.
 OTHERS = "others"

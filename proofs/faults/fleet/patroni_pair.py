@@ -9,17 +9,23 @@ import asyncpg
 
 from proofs.faults.fleet.pair import SETTINGS, is_followed, take_all_connections
 from proofs.rig.patience import wait_until
-from tools.services.patroni import Etcd, Member
+from proofs.rig.proof import say
+from tools.services.far_host import FarHost
+from tools.services.patroni import Etcd, FarMember, Member
 
 
 class PatroniPair:
     """The `DatabasePair` that looks after itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, far: FarHost | None = None) -> None:
+        """`far`: the host of the one that leads at first, if it has one of its own; it is started already."""
+        self._far = far
         password = secrets.token_hex(16)
-        self._etcd = Etcd()
-        self._members = [Member(self._etcd, name, password, SETTINGS) for name in ("north", "south")]
-        self.primary, self.other = self._members
+        self._etcd = Etcd() if far is None else Etcd(far.near)
+        north = (self._etcd, "north", password, SETTINGS)
+        self.primary = Member(*north) if far is None else FarMember(far, *north)
+        self.other = Member(self._etcd, "south", password, SETTINGS)
+        self._members = [self.primary, self.other]
 
     def __enter__(self) -> Self:
         self._etcd.start()
@@ -37,8 +43,8 @@ class PatroniPair:
 
     @property
     def both(self) -> str:
-        first, second = (member.port for member in self._members)
-        return self.primary.url.replace(f":{self.primary.port}/", f":{first},127.0.0.1:{second}/")
+        own = f"{self.primary.host}:{self.primary.port}"
+        return self.primary.url.replace(own, ",".join(f"{member.host}:{member.port}" for member in self._members))
 
     def follow(self) -> None:
         """The other one starts, or starts again, and is waited for from now on."""
@@ -68,6 +74,20 @@ class PatroniPair:
         self.primary.kill()
         wait_until(lambda: self.other.says("primary") and asyncio.run(_takes_writes(self.other.url)))
         self.primary, self.other = self.other, self.primary
+
+    def cut_leader_off(self, seconds: float) -> None:
+        """The host of the one that leads is cut off, for so long: the other one leads before it is back, and after."""
+        assert self._far is not None
+        self._far.cut()
+        try:
+            until = time.monotonic() + seconds
+            wait_until(lambda: self.other.says("primary") and asyncio.run(_takes_writes(self.other.url)))
+            say(f"the other one leads {time.monotonic() - until + seconds:.0f} s after the cut")
+            time.sleep(max(0.0, until - time.monotonic()))
+        finally:
+            self._far.mend()
+        self.primary, self.other = self.other, self.primary
+        self.wait_until_followed()
 
 
 async def _takes_writes(url: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import uvloop
 
 from proofs.faults.fleet.amounts import Amounts
-from proofs.faults.fleet.callers import WHOLE, Kind, Placed, order_of, place_one
+from proofs.faults.fleet.callers import TELL_SECONDS, WHOLE, Kind, Placed, order_of, place_one
 from proofs.faults.fleet.join import join
 from proofs.faults.fleet.site import Fleet
 from proofs.faults.rows import BOOKS, Row, Tally
@@ -122,11 +122,16 @@ def slowly_read(fleet: Fleet, amounts: Amounts) -> list[Row]:
 
 async def _read_slowly(fleet: Fleet, readers: int, seconds: float) -> tuple[list[Placed], int]:
     """What came of each call, and how much memory the nodes occupied at most meanwhile."""
-    until, most = time.monotonic() + seconds, 0
+    begun, most = time.monotonic(), 0
+    until, told = begun + seconds, begun
     ports = itertools.cycle([node.port for node in fleet.nodes])
     reading = [asyncio.create_task(_slow_reader(next(ports), fleet, until)) for _ in range(readers)]
     while time.monotonic() < until:
         most = max(most, await asyncio.to_thread(fleet.memory_bytes))
+        if time.monotonic() - told >= TELL_SECONDS:
+            told = time.monotonic()
+            left = sum(not one.done() for one in reading)
+            say(f"{told - begun:.0f} s, {left:,} still read, {most / 1e6:.0f} MB at most")
         await asyncio.sleep(1)
     return await asyncio.gather(*reading), most
 

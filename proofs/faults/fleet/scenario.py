@@ -7,6 +7,7 @@ Rules of this file
 """
 
 import itertools
+import math
 import random
 import time
 from collections import Counter
@@ -99,6 +100,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     faults: Sequence[Fault]
     # Begun after the last fault.
     calls_after: int
+    # No fault begins later than this: on a slow machine there are fewer, and the row says how many.
+    seconds_most: float = math.inf
     expects: Sequence[Expectation] = ()
     # Where calls go, in turn.
     ports: Callable[[Fleet], Sequence[int]] = by_balancer
@@ -118,10 +121,14 @@ def endure(fleet: Fleet, scenario: Scenario) -> Aftermath:
     # A chance of their own: they draw from it while faults draw from the fleet's.
     callers = Callers(scenario.ports(fleet), customers, scenario.load, random.Random(fleet.chance.getrandbits(64)))
     memory_before, happened, said = fleet.memory_bytes(), list[Happened](), list[object]()
+    until = time.monotonic() + scenario.seconds_most
     with calling(callers):
         for fault in scenario.faults:
             callers.wait_for_calls(fault.after_calls)
             began = time.monotonic()
+            if began > until:
+                say(f"{len(happened)} of {len(scenario.faults)} faults: there is no time for more")
+                break
             said.append(fault.act(fleet))
             happened.append(Happened(fault=fault, began=began, ended=time.monotonic()))
             say(f"{callers.begun:,} calls begun; {fault.name}, {time.monotonic() - began:.1f} s")
@@ -149,9 +156,10 @@ def row_of(scenario: Scenario, aftermath: Aftermath) -> Row:
         Check("ledger, truth and callers agree", tally.is_clean, str(tally)),
         *(expects(aftermath) for expects in scenario.expects),
     ]
+    done, wanted = len(aftermath.happened), len(scenario.faults)
     return Row(
         number=scenario.number,
-        name=scenario.name,
+        name=scenario.name if done == wanted else f"{scenario.name}, {done} of {wanted}",
         load=f"{tally.calls:,} at {scenario.load}",
         tally=tally,
         worst_recovery_seconds=aftermath.worst_recovery_seconds,

@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from contextlib import ExitStack
 from proofs.faults.fleet.pair import DatabasePair, Pair
 from proofs.rig.customers import ACTOR, PROVIDER_KEY, Customer, fill_customers
 from proofs.rig.deployment import journal_folder, start_together, started
+from proofs.rig.measuring.processes import is_listened_on
 from proofs.rig.patience import patience, wait_until
 from proofs.rig.proof import say
 from tollkeeper.app.office import office
@@ -19,6 +21,7 @@ from tollkeeper.settings import load
 from tools.accounts import without_limits
 from tools.node import Node, command, jobs, own_deployment
 from tools.services import Redis, RedisSentinel
+from tools.services.far_host import FarHost, why_no_far_host
 from tools.services.haproxy import MAIN_HOST, HaProxy
 from tools.simulator import Simulator
 
@@ -30,6 +33,10 @@ PROVIDERS = ("calm", "stormy")
 ACCOUNTS_EACH = 5
 # So few that a ban comes soon; nobody of the load makes an invalid call.
 INVALID_CALLS = 30
+# What a node's log says when another worker is in the place of one.
+RENEWED = b" is renewed"
+# As long as a node waits for its calls, and a little more.
+LEAVES_WITHIN_SECONDS = 660.0
 SETTINGS = {
     "TOLLKEEPER_MAIN_HOSTS": MAIN_HOST,
     "TOLLKEEPER_TRUSTED_PROXIES": "127.0.0.1",
@@ -48,7 +55,7 @@ class Fleet:
     def __init__(self, stack: ExitStack, *, keys: int, chance: random.Random, pair: DatabasePair | None = None) -> None:
         self.chance = chance
         self.pair: DatabasePair = stack.enter_context(pair or Pair())
-        self.redis = stack.enter_context(RedisSentinel())
+        self.redis = stack.enter_context(RedisSentinel(far_host()))
         self.simulators = {name: Simulator(name=name, key=PROVIDER_KEY) for name in PROVIDERS}
         start_together(stack, list(self.simulators.values()))
         self.settings: dict[str, str] = own_deployment() | SETTINGS | {"TOLLKEEPER_REDIS_URL": self.redis.url}
@@ -57,6 +64,9 @@ class Fleet:
         self.pair.follow()
         self.settings["TOLLKEEPER_DATABASE_URL"] = self.pair.both
         self.nodes = [self.node(stack, name) for name in NODES]
+        # Nodes that were told to leave and have a successor, while their calls end.
+        self._leaving: list[subprocess.Popen[bytes]] = []
+        stack.callback(self._end_leaving)
         start_together(stack, self.nodes)
         stack.callback(self._tell_nodes_to_leave)
         stack.enter_context(jobs(self.settings, self.nodes[0]))
@@ -88,23 +98,29 @@ class Fleet:
         node.start()
         self.wait_until_used()
 
-    def restart(self, place: int) -> int:
-        """Stop a node as its service manager would, start it again until it is used; what it exited with."""
+    def restart(self, place: int) -> None:
+        """Stop a node by SIGTERM; its successor begins when its port is closed, beside what calls it still has."""
         node = self.nodes[place]
         assert node.process is not None
         node.process.send_signal(signal.SIGTERM)
-        status = node.process.wait(patience(120))
+        self._leaving.append(node.process)
+        wait_until(lambda: not is_listened_on(node.port))
         node.start()
         self.wait_until_used()
-        return status
+
+    def wait_for_leaving(self) -> str:
+        """Until nodes that were restarted have ended; what they exited with, where that is not 0."""
+        left, self._leaving = self._leaving, []
+        statuses = [one.wait(patience(LEAVES_WITHIN_SECONDS)) for one in left]
+        return f"nodes that left exited with {statuses}" if any(statuses) else ""
 
     def renew(self, place: int) -> None:
-        """Renew the workers of a node, each beside the old one, by SIGHUP."""
+        """Renew the workers of a node, each beside the old one, by SIGHUP. Old ones end when their calls do."""
         node = self.nodes[place]
         assert node.process is not None
-        before = set(node.workers())
+        enough = node.log.read_bytes().count(RENEWED) + WORKERS
         node.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: before.isdisjoint(node.workers()) and len(node.workers()) == WORKERS)
+        wait_until(lambda: node.log.read_bytes().count(RENEWED) >= enough)
 
     def wait_until_used(self) -> None:
         """Until the balancer sends calls to both nodes."""
@@ -131,12 +147,30 @@ class Fleet:
         finally:
             redis.thaw()
 
+    def cut_redis_off(self, seconds: float) -> None:
+        """The host of one Redis, the master at first, is cut off for so long; it is a replica again afterwards."""
+        far = self.redis.far
+        if far is None:
+            say(f"Redis is not cut off: {why_no_far_host()}")
+            return
+        far.cut()
+        try:
+            time.sleep(seconds)
+        finally:
+            far.mend()
+        wait_until(lambda: _in_step(self.redis))
+
     def _tell_nodes_to_leave(self) -> None:
         """Together: each takes its lame-duck time, and the second word ends that."""
         for _ in range(2):
             for node in self.nodes:
                 if node.process is not None and node.process.poll() is None:
                     node.process.send_signal(signal.SIGTERM)
+
+    def _end_leaving(self) -> None:
+        """Those that nobody waited for, because the run was ended."""
+        for one in self._leaving:
+            one.kill()
 
     def _furnish(self, keys: int) -> list[Customer]:
         books = self.books
@@ -160,3 +194,24 @@ class Fleet:
         """One more that shares the stores, not started yet; its journal goes with `stack`."""
         own = {"TOLLKEEPER_NODE_NAME": name, "TOLLKEEPER_JOURNAL_FOLDER": journal_folder(stack)}
         return Node(self.settings | own)
+
+
+def far_host() -> FarHost | None:
+    """A host for a server that is to be cut off, where this machine can have one; otherwise say why not."""
+    why_not = why_no_far_host()
+    if why_not:
+        say(f"no server has a host of its own, and none is cut off: {why_not}")
+    return None if why_not else FarHost()
+
+
+def _in_step(redis: RedisSentinel) -> bool:
+    """Whether one of both is a master for all sentinels, and the other one its replica."""
+    named = {sentinel.master_port() for sentinel in redis.sentinels}
+    others = [one for one in (redis.master, redis.replica) if one.port not in named]
+    if len(named) != 1 or not all(one.is_ready() for one in others):
+        return False
+    try:
+        return all(one.ask("ROLE")[2:4] == [str(*named), "connected"] for one in others)
+    except subprocess.CalledProcessError:
+        # Who becomes a replica ends the connections that it has.
+        return False

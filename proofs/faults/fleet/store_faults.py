@@ -7,7 +7,6 @@ from proofs.faults.fleet.amounts import Amounts
 from proofs.faults.fleet.expect import (
     NODE_LOST,
     all_served,
-    all_served_but_those_never_accepted,
     back_within,
     failed_at_most,
     memory_within,
@@ -18,49 +17,57 @@ from proofs.faults.fleet.expect import (
     served_share,
 )
 from proofs.faults.fleet.limited import Limited
+from proofs.faults.fleet.patroni_pair import PatroniPair
 from proofs.faults.fleet.scenario import Act, Fault, Scenario, by_balancer, past_the_balancer
 from proofs.faults.fleet.site import Fleet
 
 STORE_AWAY = "store_unavailable"
+# Longer than the lease of a leader.
+CUT_OFF_SECONDS = 40.0
 
 
 def killed_workers(amounts: Amounts) -> list[Scenario]:
-    killed = Fault(name="a worker is killed", act=Fleet.kill_worker, after_calls=amounts.calls)
+    killed = Fault(name="a worker is killed", act=Fleet.kill_worker, after_calls=amounts.kill_calls)
     # What a worker has in hand at such a rate, with streams of three seconds.
-    in_hand = 20 + int(amounts.load.per_second)
+    in_hand = 20 + int(amounts.kill_load.per_second)
     return [
         Scenario(
             number=1,
             name="kill -9 of workers",
-            load=amounts.load,
+            load=amounts.kill_load,
             faults=[killed] * amounts.kills,
-            calls_after=amounts.calls,
+            calls_after=amounts.kill_calls,
             expects=[refused_only_with(NODE_LOST), failed_at_most(in_hand), back_within(10)],
         )
     ]
 
 
 def rolling_restarts(amounts: Amounts) -> list[Scenario]:
-    """Behind the balancer by SIGTERM; without one by SIGHUP, which renews the workers beside the old ones."""
+    """Behind the balancer by SIGTERM; without one by SIGHUP, which renews the workers beside the old ones.
+
+    Nobody waits for the calls of a node that leaves: in full size, some go on for ten minutes and many restarts.
+    """
 
     def turn(name: str, act: Act) -> Fault:
-        return Fault(name=name, act=act, after_calls=amounts.calls)
+        return Fault(name=name, act=act, after_calls=amounts.restart_calls)
 
     restarts = [turn(f"node {place + 1} restarts", partial(Fleet.restart, place=place)) for place in (0, 1)]
-    renewals = [turn("a node is renewed", partial(Fleet.renew, place=0))]
+    renewals = [turn(f"node {place + 1} is renewed", partial(Fleet.renew, place=place)) for place in (0, 1)]
     return [
         Scenario(
             number=2,
             name=name,
-            load=amounts.load,
+            load=amounts.restart_load,
             faults=faults * amounts.turns,
-            calls_after=amounts.calls,
-            expects=[served, nothing_said],
+            calls_after=amounts.restart_calls,
+            seconds_most=amounts.restart_seconds_most,
+            expects=[all_served, nothing_said],
             ports=ports,
+            afterwards=Fleet.wait_for_leaving,
         )
-        for name, faults, ports, served in (
-            ("rolling restarts", restarts, by_balancer, all_served),
-            ("renewals without a balancer", renewals, past_the_balancer, all_served_but_those_never_accepted),
+        for name, faults, ports in (
+            ("rolling restarts", restarts, by_balancer),
+            ("renewals without a balancer", renewals, past_the_balancer),
         )
     ]
 
@@ -84,6 +91,23 @@ def database_lost(amounts: Amounts) -> list[Scenario]:
             expects=[no_stream_is_cut, refused_only_with(STORE_AWAY), back_within(30)],
         )
     ]
+
+
+def leader_cut_off(pair: PatroniPair, amounts: Amounts) -> Scenario:
+    """Its packets are lost, and nobody says so. It leads until its lease has run out, but has nobody who follows it."""
+    cut = Fault(
+        name="the leader's host is cut off",
+        act=lambda _: pair.cut_leader_off(CUT_OFF_SECONDS),
+        after_calls=amounts.calls,
+    )
+    return Scenario(
+        number=3,
+        name="the leader of PostgreSQL cut off",
+        load=amounts.load,
+        faults=[cut],
+        calls_after=amounts.calls,
+        expects=[no_stream_is_cut, refused_only_with(STORE_AWAY), back_within(30)],
+    )
 
 
 def database_silent(amounts: Amounts) -> list[Scenario]:
@@ -130,10 +154,11 @@ def redis_lost(amounts: Amounts) -> list[Scenario]:
     return [
         Scenario(
             number=5,
-            name="Redis flushed, full, read-only, frozen, killed",
+            name="Redis cut off, flushed, full, frozen, killed",
             load=amounts.load,
             faults=[
                 Fault(name="(somebody is banned, somebody limited)", act=limited.begin, after_calls=0),
+                *fault("the host of Redis is cut off", partial(Fleet.cut_redis_off, seconds=seconds)),
                 *fault("Redis is flushed", partial(_ask, command=("FLUSHALL",))),
                 *fault("Redis is full", partial(_ask, command=("CONFIG", "SET", "maxmemory", "1"))),
                 *fault("Redis has room", partial(_ask, command=("CONFIG", "SET", "maxmemory", "0"))),

@@ -1,6 +1,6 @@
 """The faults of the fleet, by number: scenarios, and rows that measure in a way of their own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from proofs.faults.fleet import clock, dry, pressure, soak, store_faults, storm
 from proofs.faults.fleet.amounts import Amounts
@@ -8,12 +8,13 @@ from proofs.faults.fleet.scenario import Scenario, endure, row_of
 from proofs.faults.fleet.site import Fleet
 from proofs.faults.rows import Row
 
-Rows = Callable[[Fleet, Amounts], Sequence[Row]]
+Rows = Callable[[Fleet, Amounts], Iterable[Row]]
 
 
 def endured(scenarios: Callable[[Amounts], Sequence[Scenario]]) -> Rows:
-    def rows(fleet: Fleet, amounts: Amounts) -> Sequence[Row]:
-        return [row_of(scenario, endure(fleet, scenario)) for scenario in scenarios(amounts)]
+    def rows(fleet: Fleet, amounts: Amounts) -> Iterator[Row]:
+        for scenario in scenarios(amounts):
+            yield row_of(scenario, endure(fleet, scenario))
 
     return rows
 

@@ -15,7 +15,7 @@ LAST_CHUNK = b"0\r\n\r\n"
 EVENT = b"\ndata: "
 # An event that begins a chunk: all of them do where none waited for the next.
 FIRST_EVENT = b"\r\ndata: "
-STAMP = re.compile(rb'"sent_ns":(\d+)}')
+STAMP = re.compile(rb'"obfuscation":"(\d+)"}')
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 

@@ -49,6 +49,11 @@ def listeners(port: int) -> set[int]:
     return {int(folder.parent.name) for folder in Path("/proc").glob("[0-9]*/fd") if _holds_any(folder, sockets)}
 
 
+def is_listened_on(port: int) -> bool:
+    """Also by processes into which nobody may look."""
+    return bool(_listening_inodes(port))
+
+
 def require_alone(port: int, root: int) -> None:
     """Make sure that what answers on this port is what we started, and nothing else."""
     found = listeners(port)
@@ -97,7 +102,9 @@ def _kilobytes(pid: int, file: str, name: str) -> int:
 
 
 def _listening_inodes(port: int) -> set[str]:
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    # Who listens on every address of both kinds stands in the second table alone.
+    tables = [table for name in ("tcp", "tcp6") if (table := Path("/proc/net") / name).exists()]
+    rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
     return {row[9] for row in rows if row[3] == LISTENS and int(row[1].partition(":")[2], 16) == port}
 
 

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import msgspec
 from tollkeeper.app.database import database_of
 from tollkeeper.app.limits import rate_limits_of
 from tollkeeper.app.metrics import RELAYED, GatewayWatch, port_of
-from tollkeeper.app.parts import address_book_of, bookkeeper_of, crowd_of, gateway_site_of, notifier_of
+from tollkeeper.app.parts import address_book_of, bookkeeper_of, gateway_site_of, notifier_of
 from tollkeeper.app.providers import VENDORS, pool_of, timeouts_of, upstream_of
 from tollkeeper.app.secrets import call_digests_of, envelope_keys_of, known_secrets_of, loop_mark_of, peppers_of
 from tollkeeper.app.telemetry import telemetry_of
@@ -25,8 +25,6 @@ from tollkeeper.core_dumps import forbid_core_dumps
 from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.http.body import BodyReader
-from tollkeeper.edge.http.crowd import App
-from tollkeeper.edge.http.exchange import AsgiScope, Receive, Send
 from tollkeeper.edge.http.lifespan import Stopping, lifespan
 from tollkeeper.edge.pages.pages import GatewayPages
 from tollkeeper.edge.price_pages import PricePages
@@ -49,6 +47,7 @@ from tollkeeper.relay.operations import Measures
 from tollkeeper.relay.payment import Claims
 from tollkeeper.relay.pipeline import Relay
 from tollkeeper.relay.revoked import Revocations
+from tollkeeper.server.application import Application, HttpRequest, Port
 from tollkeeper.settings import Settings
 from tollkeeper.steady import run_and_log
 from tollkeeper.storage.catalog.models import SqlCatalog
@@ -83,8 +82,8 @@ LARGE_BYTES = 1024 * 1024
 GARBAGE_OBJECTS = 20_000
 
 
-def gateway(settings: Settings) -> App:
-    """The ASGI application of one worker process."""
+def gateway(settings: Settings) -> Application:
+    """The application of one worker process."""
     forbid_core_dumps(inspectable=settings.inspectable)
     lookups, signals, booking = databases = _connection_pools(settings)
     changes, notifier, upstream = Changes(signals), notifier_of(settings), upstream_of(settings)
@@ -108,7 +107,7 @@ def gateway(settings: Settings) -> App:
         claims=Claims(call_digests_of(settings), aside),
         figures=CallFigures(RELAYED),
     )
-    telemetry, crowd, refusals = telemetry_of(settings), crowd_of(settings), SqlRefusalBook(lookups)
+    telemetry, refusals = telemetry_of(settings), SqlRefusalBook(lookups)
     services = services_of(settings, relay, lookups, changes, telemetry.on_ended, refusals.note)
     stopping = stopping_of(settings, relay.running)
     health = partial(_health, changes, bookkeeper, notifier, rate_limits.limiter, accounts, stopping)
@@ -124,7 +123,6 @@ def gateway(settings: Settings) -> App:
         bookkeeper.live,
         accounts.follow,
         Revocations(relay.running, relay.keys).follow,
-        crowd.watch,
         refusals.follow,
         port_of(settings, "gateway", settings.metrics_port, watch.collect, processes=2 * settings.workers).serve,
         *rate_limits.always,
@@ -132,17 +130,18 @@ def gateway(settings: Settings) -> App:
     )
     ends = (upstream.close, lengths.close, bookkeeper.close, rate_limits.peaks.flush, refusals.flush, reports.end)
 
-    async def application(scope: AsgiScope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            closing = (*ends, *(store.close for store in (notifier, *databases)), call_log.close, *telemetry.ends)
-            life = _life(databases, always, closing, partial(_beginning, health, bookkeeper))
-            await lifespan(life, stopping, receive, send)
-        else:
-            last = stopping.last_on_its_connection(send) if stopping.begun else send
-            await crowd.serve(http, scope, receive, last)
+    async def answer(request: HttpRequest) -> None:
+        if stopping.begun:
+            # Whoever kept the connection for further calls would send them to a port that is about to close.
+            request.hang_up()
+        await http.answer(request)
+
+    def life(port: Port) -> AbstractAsyncContextManager[None]:
+        closing = (*ends, *(store.close for store in (notifier, *databases)), call_log.close, *telemetry.ends)
+        return lifespan(_life(databases, always, closing, partial(_beginning, health, bookkeeper)), stopping, port)
 
     _warm_up()
-    return application
+    return Application(answer, life)
 
 
 def _connection_pools(settings: Settings) -> tuple[Database, Database, Database]:

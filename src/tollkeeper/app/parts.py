@@ -7,7 +7,6 @@ from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.limits.abuse import Policy
 from tollkeeper.core.money.amounts import Quota, quota_from_usd
 from tollkeeper.core.partner.plan import ReferralTerms, micros_from_usd
-from tollkeeper.edge.http.crowd import Crowd
 from tollkeeper.edge.pages.site import GatewaySite
 from tollkeeper.ports.customers.faucet import FaucetTerms
 from tollkeeper.settings import Settings
@@ -76,10 +75,6 @@ def address_book_of(settings: Settings) -> AddressBook:
             Address.AGENT: settings.agent_hosts,
         }
     )
-
-
-def crowd_of(settings: Settings) -> Crowd:
-    return Crowd(port=settings.port, connections=settings.connections, idle_seconds=settings.crowded_idle_seconds)
 
 
 def main_url_of(settings: Settings) -> str:

@@ -3,8 +3,20 @@
 import logging
 import resource
 
+from tollkeeper.server.listener import ConnectionLimits
+from tollkeeper.settings import Settings
+
 SPARE_DESCRIPTORS = 256
 LEAST_CONNECTIONS = 128
+
+
+def connection_limits(chosen: Settings) -> ConnectionLimits:
+    """How many connections each worker keeps. Whoever has a call has one to us, and we have one for it."""
+    return ConnectionLimits(
+        connections=allowed_connections(chosen.connections),
+        idle_seconds=chosen.idle_seconds,
+        crowded_idle_seconds=chosen.crowded_idle_seconds,
+    )
 
 
 def allowed_connections(wanted: int) -> int:

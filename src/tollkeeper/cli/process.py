@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import logging.config
 import signal
@@ -41,7 +42,6 @@ LOGGING: dict[str, Any] = {
     "formatters": {"json": {"()": "tollkeeper.cli.process.JsonLines"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"_granian": {"level": "WARNING", "propagate": True, "handlers": []}},
 }
 
 
@@ -66,23 +66,27 @@ def need_database(chosen: Settings, part: DatabaseRole) -> None:
     logging.getLogger(__name__).warning("%s It is waited for.", trouble.told)
 
 
+def bound(host: str, port: int, variable: str) -> socket.socket:
+    """A socket for the port. Nobody can connect yet."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as problem:
+        made.close()
+        if problem.errno == errno.EADDRINUSE:
+            raise Mistake(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.") from None
+        raise Mistake(f"Port {port} of {host} cannot be listened on: {problem.strerror}. Set {variable}.") from None
+    return made
+
+
 def need_port(host: str, port: int, variable: str) -> None:
-    if port and _port_is_taken(host, port):
-        raise Mistake(f"Port {port} of {host} is taken. Stop what listens there, or set {variable}.")
+    """Ask before it is listened on, by processes that would complain later, and each for itself."""
+    if port:
+        bound(host, port, variable).close()
 
 
 def need_peppers(chosen: Settings, part: DatabaseRole) -> None:
     if trouble := asyncio.run(pepper_trouble(chosen, part)):
         raise Mistake(trouble)
-
-
-def _port_is_taken(host: str, port: int) -> bool:
-    """Ask before listening: the server shares its port between workers, and so would share it with a stranger."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return True
-    return False

@@ -51,11 +51,16 @@ def clock(about: str, skew_seconds: float) -> Diagnosis:
 def clock_trouble(ahead_seconds: float, *, uncertain_seconds: float) -> str:
     """What a running process says of its machine's clock, which is so far ahead of the database's; empty where it is
     right, or may be. `uncertain_seconds`: how wrong the measurement can be."""
-    off = abs(ahead_seconds)
-    if off - uncertain_seconds <= CLOCK_SECONDS_TOLD:
+    if not is_off(ahead_seconds, uncertain_seconds=uncertain_seconds):
         return ""
+    where = "ahead of" if ahead_seconds > 0 else "behind"
     return (
-        f"This machine's clock is {off:.0f} s {'ahead of' if ahead_seconds > 0 else 'behind'} the database's. Calls go "
+        f"This machine's clock is {abs(ahead_seconds):.0f} s {where} the database's. Calls go "
         "on: charges, prices, limits and keys go by the stores' clocks. Its own log, traces and checks of certificates "
         f"go by this one. {SET_CLOCK}"
     )
+
+
+def is_off(seconds: float, *, uncertain_seconds: float) -> bool:
+    """Whether a clock that is off by so much, or has moved by it, is worth a word."""
+    return abs(seconds) - uncertain_seconds > CLOCK_SECONDS_TOLD

@@ -8,30 +8,26 @@ Rules of this file
 
 import os
 import select
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
 import msgspec
 
 from tollkeeper.demo import ports
 from tollkeeper.demo.child import DemoProcess, is_answered
+from tollkeeper.demo.leaving import ignore_signals, left_in_order
 from tollkeeper.demo.problem import CannotRun
 from tollkeeper.demo.providers import LISTENS, REAL_MODEL, PlayedProvider, add_providers, check_real_model
 from tollkeeper.demo.site import check_database, check_programs, demo_settings, make_schema, what_is_left, write_past
 from tollkeeper.demo.welcome import DemoPlace, welcome
 
 GATEWAY_PORT, CONSOLE_PORT = 8080, 8090
-STOPPED = "Stopped; nothing is left running."
 QUARTER = 0.25
 # How fast the demo provider speaks.
 CHUNK_MS = 30
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class DemoWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,13 +65,13 @@ def run_demo(wish: DemoWish, say: Callable[[str], None]) -> None:
     }
     # By name: browsers make no passkeys for an IP.
     settings["TOLLKEEPER_CONSOLE_URL"] = f"http://localhost:{settings['TOLLKEEPER_CONSOLE_PORT']}"
-    with _left_in_order(say), ExitStack() as stack:
+    with left_in_order(say), ExitStack() as stack:
         try:
             children = _open(stack, settings, wish, say)
             stack.callback(_ask_all_to_end, children)
             _wait_for(children)
         finally:
-            _ignore_signals()
+            ignore_signals()
 
 
 def _check(wish: DemoWish) -> None:
@@ -153,38 +149,3 @@ def _ask_all_to_end(children: Sequence[DemoProcess]) -> None:
     """So that they end side by side."""
     for child in children:
         child.ask_to_end()
-
-
-@contextmanager
-def _left_in_order(say: Callable[[str], None]) -> Iterator[None]:
-    """Leave on SIGTERM and SIGHUP as on Ctrl-C, and say so when everything is stopped.
-
-    As on Ctrl-C to the letter: asyncio then cancels what it runs, at a point where it waits. An exception raised by
-    the handler itself would strike anywhere, also between a transaction's beginning and the care for its end.
-    """
-    asked: list[int] = []
-
-    def leave(number: int, _: FrameType | None) -> None:
-        asked.append(number)
-        signal.raise_signal(signal.SIGINT)
-
-    before = {number: signal.getsignal(number) for number in ENDINGS}
-    # Also where a shell that started this in the background had Ctrl-C ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in ENDINGS[1:]:
-        signal.signal(number, leave)
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(STOPPED)
-        if asked:
-            sys.exit(128 + asked[0])
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _ignore_signals() -> None:
-    """What is being stopped need not be asked again."""
-    for number in ENDINGS:
-        signal.signal(number, signal.SIG_IGN)

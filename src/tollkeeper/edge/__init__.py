@@ -1,1 +1,1 @@
-"""Public HTTP: plain ASGI, one table of routes."""
+"""Public HTTP: one table of routes."""

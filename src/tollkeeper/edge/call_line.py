@@ -33,6 +33,10 @@ def line_of(exchange: Exchange, reply: Reply | Sent, path: str, seconds: float) 
     )
     if exchange.first_byte_seconds is not None:
         line.first_byte_milliseconds = _milliseconds(exchange.first_byte_seconds)
+    if exchange.limits_seconds is not None:
+        line.limits_milliseconds = _milliseconds(exchange.limits_seconds)
+    if exchange.hold_seconds is not None:
+        line.hold_milliseconds = _milliseconds(exchange.hold_seconds)
     if settled is not None:
         _add(line, settled)
     return line
@@ -72,5 +76,5 @@ def _add(line: CallLine, settled: SettledCall) -> None:
 
 
 def _milliseconds(seconds: float) -> float:
-    """To the hundredth. (`round` with decimals takes three times as long, and every call has three of them.)"""
+    """To the hundredth. (`round` with decimals takes three times as long, and every call has some of them.)"""
     return int(seconds * 100_000) / 100

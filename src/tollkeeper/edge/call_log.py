@@ -53,6 +53,9 @@ class CallLine(msgspec.Struct, kw_only=True, omit_defaults=True):
     first_byte_milliseconds: float | None = None
     # Our own part of the whole, without the wait for the body and the provider's part.
     own_milliseconds: float | None = None
+    # What it waited for Redis and, for its hold, for PostgreSQL; also where it was refused.
+    limits_milliseconds: float | None = None
+    hold_milliseconds: float | None = None
 
 
 class CallLog:

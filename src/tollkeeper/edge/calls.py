@@ -1,11 +1,10 @@
 """The calls that are relayed to providers: chat, images, speech, transcripts, embeddings; their answers as HTTP."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Generic, Self
+from typing import Generic
 
 import msgspec
 
@@ -25,13 +24,11 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.core.money import balance
 from tollkeeper.core.money.amounts import usd_exact
-from tollkeeper.core.money.charge import Ending
 from tollkeeper.edge import refusals, shapes
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.http import asgi
 from tollkeeper.edge.http.body import ONE_BODY_BYTES, KeptBody
 from tollkeeper.edge.http.exchange import JSON, Exchange, Reply, Sent
-from tollkeeper.edge.http.outgoing import EVENTS, EventStream
+from tollkeeper.edge.http.outgoing import EVENTS, Outgoing
 from tollkeeper.edge.http.upload import UPLOAD_BYTES_MOST, read_image_form, read_upload
 from tollkeeper.edge.refusals import ANTHROPIC, CURRENT, Style
 from tollkeeper.metrics.calls import CLIENT_LEFT
@@ -53,13 +50,12 @@ from tollkeeper.relay.operations import (
     Operation,
 )
 from tollkeeper.relay.pipeline import serve
+from tollkeeper.server.application import ignore
 from tollkeeper.steady import without_content
 
 log = logging.getLogger(__name__)
 
 JSON_BODY_BYTES_MOST = ONE_BODY_BYTES
-# When it is first looked whether the client is still there: short calls are over by then and need not be watched.
-WATCH_AFTER_SECONDS = 0.25
 CHARGED = b"x-charged-usd"
 LOOP = LOOP_HEADER.encode()
 # What is written to the log where nobody was left to be answered, as nginx does.
@@ -81,7 +77,7 @@ class Relayed(msgspec.Struct, Generic[Came, OrderType], frozen=True):
         can_pay = partial(require_quota, exchange, services)
         kept = services.bodies.kept(exchange, limit_bytes=self.limit_bytes, can_pay=can_pay)
         call = Call(exchange, kept.let_go)
-        stream = EventStream(
+        stream = Outgoing(
             exchange,
             keep_alive_seconds=services.keep_alive_seconds,
             stuck_seconds=services.relay.timeouts.longest_seconds,
@@ -98,7 +94,7 @@ class Relayed(msgspec.Struct, Generic[Came, OrderType], frozen=True):
                 raise
             return await _end_with_error(problem, exchange, stream, call, self.style)
         finally:
-            kept.let_go()
+            call.forget_body()
 
 
 async def require_quota(exchange: Exchange, services: Services) -> None:
@@ -163,35 +159,48 @@ async def _send(
     call: Call,
     exchange: Exchange,
     services: Services,
-    stream: EventStream,
+    stream: Outgoing,
 ) -> Reply | Sent:
     async with serving as answer:
-        with ClientWatch(exchange, answer.client_left):
-            stream.content_type = EVENTS if answer.form is AnswerForm.EVENTS else answer.content_type
+        exchange.when_left(answer.client_left)
+        try:
             if answer.form is AnswerForm.EVENTS:
+                stream.content_type = EVENTS
                 return await _stream(answer, exchange, stream)
-            with Cut(call, exchange, services.relay.timeouts.cut_seconds):
-                first = await answer.read()
-                if answer.form is AnswerForm.WHOLE:
-                    return Reply(first, headers=(*JSON, (CHARGED, usd_exact(answer.charged).encode())))
+            stream.content_type = answer.content_type
+            if exchange.address is not Address.BACKUP:
+                call.later(services.relay.timeouts.cut_seconds, partial(_cut, call, exchange))
+            first = await answer.read()
+            call.has_answer = True
+            if answer.form is AnswerForm.WHOLE:
+                return Reply(first, headers=(*JSON, (CHARGED, usd_exact(answer.charged).encode())))
             if answer.known_charge is not None:
                 stream.more_headers = ((CHARGED, usd_exact(answer.known_charge).encode()),)
             return await _pass(first, answer, exchange, stream)
+        finally:
+            exchange.http.on_left = ignore
 
 
-async def _stream(answer: AnyAnswer, exchange: Exchange, stream: EventStream) -> Sent:
-    async with stream.kept_alive(answer.client_stuck):
+def _cut(call: Call, exchange: Exchange) -> None:
+    """On the main address, time is over: answer 524. The call goes on without its caller, and is charged."""
+    if call.ended_as is None and not call.has_answer:
+        exchange.answer_now(EdgeTimeout(), call.cut())
+
+
+async def _stream(answer: AnyAnswer, exchange: Exchange, stream: Outgoing) -> Sent:
+    with stream.kept_alive(answer.client_stuck):
         events = await answer.read()
         exchange.note_first_byte()
+        answer.outlet = stream.put
         while events:
             await stream.write(events)
             events = await answer.read()
     # Inside the block that settles the bill: the caller's last byte does not wait for it.
-    await stream.write_last(b"")
+    stream.write_last(b"")
     return Sent(200, stream.sent_bytes)
 
 
-async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: EventStream) -> Sent:
+async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: Outgoing) -> Sent:
     """Piece by piece, to a caller who has not been answered otherwise meanwhile."""
     is_heard, piece = not exchange.answered, first
     exchange.note_first_byte()
@@ -200,13 +209,11 @@ async def _pass(first: bytes, answer: AnyAnswer, exchange: Exchange, stream: Eve
             await stream.write(piece)
         piece = await answer.read()
     if is_heard:
-        await stream.write_last(b"")
+        stream.write_last(b"")
     return Sent(200, stream.sent_bytes)
 
 
-async def _end_with_error(
-    problem: Exception, exchange: Exchange, stream: EventStream, call: Call, style: Style
-) -> Sent:
+async def _end_with_error(problem: Exception, exchange: Exchange, stream: Outgoing, call: Call, style: Style) -> Sent:
     refusal = problem if isinstance(problem, GatewayError) else StreamBroken()
     if refusal is not problem:
         log.error("call %s failed: %s", exchange.request_id, without_content(problem))
@@ -214,59 +221,5 @@ async def _end_with_error(
     if stream.content_type != EVENTS:
         return Sent(200, stream.sent_bytes, broken_off=True)
     write = call.write_failure
-    await stream.write_last(refusals.as_last_events(refusal, exchange, style) if write is None else write(refusal))
+    stream.write_last(refusals.as_last_events(refusal, exchange, style) if write is None else write(refusal))
     return Sent(200, stream.sent_bytes)
-
-
-class Cut:
-    """On the main address, while this is open: answer 524 after a while. The call goes on without its caller, and is
-    charged."""
-
-    __slots__ = ("_call", "_exchange", "_timer")
-
-    def __init__(self, call: Call, exchange: Exchange, seconds: float) -> None:
-        self._call = call
-        self._exchange = exchange
-        has_none = exchange.address is Address.BACKUP
-        self._timer = None if has_none else asyncio.get_running_loop().call_later(seconds, self._now)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _now(self) -> None:
-        if self._call.ended_as is None:
-            self._call.goes_on(Ending.CUT)
-            self._exchange.answer_now(EdgeTimeout(), self._call.before_cut)
-
-
-class ClientWatch:
-    """While this is open, `on_disconnect` is called when the client hangs up; in the first moments, at their end."""
-
-    __slots__ = ("_exchange", "_on_disconnect", "_timer", "_watching")
-
-    def __init__(self, exchange: Exchange, on_disconnect: Callable[[], None]) -> None:
-        self._exchange = exchange
-        self._on_disconnect = on_disconnect
-        self._watching: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_SECONDS, self._begin)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
-
-    def _begin(self) -> None:
-        self._watching = asyncio.create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while not asgi.is_disconnect(await self._exchange.receive()):
-            pass
-        if not self._exchange.answered:
-            self._on_disconnect()

@@ -4,7 +4,8 @@ import hashlib
 
 import msgspec
 
-from tollkeeper.edge.http.exchange import Exchange, Header, Reply
+from tollkeeper.edge.http.exchange import Exchange, Reply
+from tollkeeper.server.application import Header
 
 
 class Document(msgspec.Struct, frozen=True):

@@ -21,7 +21,8 @@ from tollkeeper.core.errors import (
 )
 from tollkeeper.core.keys import without_keys
 from tollkeeper.edge import shapes
-from tollkeeper.edge.http.exchange import ANY_ORIGIN, HTML, JSON, Exchange, Header, Reply
+from tollkeeper.edge.http.exchange import ANY_ORIGIN, HTML, JSON, Exchange, Reply
+from tollkeeper.server.application import Header
 
 
 class Style(msgspec.Struct, frozen=True):

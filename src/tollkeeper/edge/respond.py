@@ -23,13 +23,13 @@ from tollkeeper.edge.call_line import OTHER, ended_call, line_of
 from tollkeeper.edge.call_log import CallLog
 from tollkeeper.edge.endpoints import Services
 from tollkeeper.edge.guard import WRONG_PATH, Guard, refusal_of
-from tollkeeper.edge.http import asgi
 from tollkeeper.edge.http.body import drain
-from tollkeeper.edge.http.exchange import AsgiScope, Before, BrokenOff, Exchange, Receive, Reply, Send, Sent
-from tollkeeper.edge.http.strict import check_framing, host_of
+from tollkeeper.edge.http.exchange import Before, Exchange, Reply, Sent, answer_no_more
+from tollkeeper.edge.http.strict import host_of
 from tollkeeper.edge.refusals import CURRENT, FORM_PAGE, Style
 from tollkeeper.edge.routes import RouteTable
 from tollkeeper.relay.admit import admit
+from tollkeeper.server.application import HttpRequest
 from tollkeeper.steady import run_and_log, without_content
 
 log = logging.getLogger(__name__)
@@ -95,12 +95,13 @@ class Gateway:
         self._health = health
         self._guard = guard
 
-    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send, self._services.relay.clock.unix_milliseconds())
+    async def answer(self, request: HttpRequest) -> None:
+        exchange = Exchange(request, self._services.relay.clock.unix_milliseconds())
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
-            await _send(exchange, self._health_reply(exchange))
+            _send(exchange, self._health_reply(exchange))
             return
         reply = await self._reply(exchange)
+        exchange.answer_now = answer_no_more
         if exchange.claim():
             await self._answer(exchange, reply)
         elif exchange.early_answer is not None:
@@ -109,14 +110,14 @@ class Gateway:
         if self._services.on_ended is not None and exchange.line is not None:
             self._services.on_ended(ended_call(exchange, exchange.line))
         if isinstance(reply, Sent) and reply.broken_off:
-            raise BrokenOff
+            request.break_off()
 
     async def _answer(self, exchange: Exchange, reply: Reply | Sent) -> None:
         """Send a reply that has not gone yet, and write the call's line."""
         if isinstance(reply, Reply):
             if reply.status >= 400 and exchange.code != IpBanned.code:
                 await drain(exchange)
-            await _send(exchange, reply)
+            _send(exchange, reply)
         # What is no route of ours may be anything, words and keys included.
         path = self._routes.name(exchange.path) or OTHER
         seconds = time.perf_counter() - exchange.begun
@@ -128,7 +129,6 @@ class Gateway:
         style = CURRENT
         try:
             self._guard.recognise(exchange)
-            check_framing(exchange)
             exchange.address = address = self._address(exchange)
             style = refusals.style_of(self._routes.style(address, exchange.path), exchange)
             exchange.key_header, exchange.id_names = style.key_header, style.id_names
@@ -220,7 +220,7 @@ class Gateway:
         return Reply(shapes.encode(told), 200 if health.ready else 503)
 
 
-async def _send(exchange: Exchange, reply: Reply) -> None:
+def _send(exchange: Exchange, reply: Reply) -> None:
     headers = [
         *reply.headers,
         *exchange.id_headers(),
@@ -230,8 +230,7 @@ async def _send(exchange: Exchange, reply: Reply) -> None:
     # A length beside 304 would be that of the body which the client has already.
     if reply.status != 304:
         headers.append((b"content-length", str(len(reply.body)).encode()))
-    await exchange.send(asgi.response_start(reply.status, headers))
-    await exchange.send(asgi.response_body(reply.body, last=True))
+    exchange.http.answer(reply.status, headers, reply.body)
 
 
 def _untied(refusal: GatewayError) -> GatewayError:

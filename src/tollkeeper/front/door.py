@@ -14,7 +14,6 @@ Rules of this file
 import asyncio
 import contextlib
 import logging
-import select
 import ssl
 from collections import Counter
 from collections.abc import Coroutine
@@ -25,7 +24,9 @@ import msgspec
 from tollkeeper.core.client_ip import Network, is_in, read_ip, written
 from tollkeeper.front.answers import AnswerFraming
 from tollkeeper.front.framing import Framing
-from tollkeeper.front.refusals import LEAVING, MALFORMED, NO_GATEWAY, SLOW_HEAD
+from tollkeeper.front.refusals import LEAVING, NO_GATEWAY
+from tollkeeper.server.connection import has_arrived
+from tollkeeper.server.refusals import MALFORMED, SLOW_HEAD
 
 NO_REQUEST = b"\0\r\n\r\n"
 READINESS = b"GET /readyz "
@@ -171,8 +172,9 @@ class Caller(Side):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
+        # Who has reset the connection already has none, and could be counted under no name.
         peer: str = address[0] if address else ""
-        self._name = self._door.enter(self, peer)
+        self._name = self._door.enter(self, peer) if address else None
         if self._name is None:
             self.transport.abort()
             return
@@ -214,7 +216,7 @@ class Caller(Side):
         kept_seconds = self._answered_at + KEPT_SECONDS - loop.time()
         if kept_seconds > 0:
             loop.call_later(kept_seconds, self.retire)
-        elif _has_arrived(self.transport):
+        elif has_arrived(self.transport):
             loop.call_later(LOOK_AGAIN_SECONDS, self.retire)
         else:
             self.transport.close()
@@ -272,10 +274,3 @@ class Caller(Side):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _has_arrived(transport: asyncio.Transport) -> bool:
-    """Whether there is something to read that we were not told of yet."""
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return bool(poll.poll(0))

@@ -1,39 +1,23 @@
 """Strict HTTP/1.1 framing: what two parsers could read in two ways (request smuggling) is not passed on.
 
 Rules of this file
-1. A head: a method, a path, HTTP/1.0 or 1.1; lines end with CR LF; no line is folded; no control characters.
-2. One Host. At most one Content-Length, of digits; or one Transfer-Encoding, which is "chunked" alone; never both.
-3. A chunk: one to eight hexadecimal digits, without extensions; no trailers.
-4. Bytes are passed on unchanged, and a head only when it is whole; one header is added at its end.
-5. Of a request that is to be the last, a second one says so, and the gateway ends the connection after its answer.
+1. The rules of the server (`server/rules`); and a Host, always.
+2. Bytes are passed on unchanged, and a head only when it is whole; one header is added at its end.
+3. Of a request that is to be the last, a second one says so, and the gateway ends the connection after its answer.
    What comes behind it is let go: nobody would read it.
-6. No IO here.
+4. No IO here.
 """
 
 import re
 from collections import deque
 from collections.abc import Callable
 
+from tollkeeper.server.rules import CHUNK_LINE, CHUNK_LINE_BEGUN, HEAD, HEAD_END, TORN, Malformed, body_bytes, by_name
+
 HEAD_BYTES_MOST = 16 * 1024
-LENGTH_DIGITS_MOST = 15
-END = b"\r\n\r\n"
 HANG_UP = b"Connection: close\r\n"
 
-# A request line without fragment or backslash, then headers. Each class ends where the next begins, so time is linear.
-HEAD = re.compile(
-    rb"[A-Z]{1,20} /[!\"$-\[\]-~]* HTTP/1\.([01])\r\n"
-    rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)+)\r\n"
-)
 FRAMING = re.compile(rb"^(host|content-length|transfer-encoding):([^\r]*)\r", re.IGNORECASE | re.MULTILINE)
-HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
-# What no head can become part of: control characters, LF without CR, CR without LF.
-TORN = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<!\r)\n|\r(?=[^\n])")
-CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,8})\r\n")
-CHUNK_LINE_BEGUN = re.compile(rb"[0-9A-Fa-f]{1,8}\r?")
-
-
-class Malformed(Exception):
-    """A rule of this file is broken."""
 
 
 class Framing:
@@ -89,8 +73,8 @@ class Framing:
     # more has to come first.
 
     def _head(self, data: bytes, at: int, passed: list[bytes]) -> int:
-        stop = data.find(END, at + max(0, self._looked_at - len(END)))
-        head = data[at:] if stop < 0 else data[at : stop + len(END)]
+        stop = data.find(HEAD_END, at + max(0, self._looked_at - len(HEAD_END)))
+        head = data[at:] if stop < 0 else data[at : stop + len(HEAD_END)]
         if len(head) > HEAD_BYTES_MOST:
             raise Malformed
         if stop < 0:
@@ -106,7 +90,7 @@ class Framing:
         self._left = length or 0
         self.asked.append(head.startswith(b"HEAD "))
         passed += (head[:-2], self._added, HANG_UP if self.next_is_last else b"", b"\r\n")
-        return stop + len(END)
+        return stop + len(HEAD_END)
 
     def _body(self, data: bytes, at: int, passed: list[bytes]) -> int:
         return self._take(data, at, passed, self._next)
@@ -161,18 +145,8 @@ def _body_bytes(head: bytes) -> int | None:
     form = HEAD.fullmatch(head)
     if form is None:
         raise Malformed
-    version, lines = form.groups()
-    headers = [(name.lower(), value.strip(b" \t")) for name, value in FRAMING.findall(lines)]
-    found = dict(headers)
-    if len(found) != len(headers) or HOST.fullmatch(found.get(b"host", b"")) is None:
+    headers = [(name.lower(), value.strip(b" \t")) for name, value in FRAMING.findall(form[4])]
+    found = by_name(headers)
+    if b"host" not in found:
         raise Malformed
-    length, coding = found.get(b"content-length"), found.get(b"transfer-encoding")
-    if coding is not None:
-        if coding.lower() != b"chunked" or version == b"0" or length is not None:
-            raise Malformed
-        return None
-    if length is None:
-        return 0
-    if not length.isdigit() or len(length) > LENGTH_DIGITS_MOST:
-        raise Malformed
-    return int(length)
+    return body_bytes(form[3], found)

@@ -8,6 +8,7 @@ Rules of this file
 """
 
 import asyncio
+from collections.abc import Callable
 
 from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.ports import Failure, UpstreamFailed, UpstreamRequest
@@ -73,7 +74,7 @@ class HttpUpstream:
 
     async def _opened(self, target: Target, deadline: float) -> Connection:
         loop = asyncio.get_running_loop()
-        connection = Connection(target.destination, self._connections.forget, loop)
+        connection = self._connections.new(target.destination)
         left_seconds = deadline - loop.time()
         try:
             async with Timeout(min(self._connect_seconds, left_seconds)):
@@ -125,6 +126,10 @@ class HttpAnswer:
             else:
                 await self._connections.wait(connection, connection.now() + self._idle_seconds)
         return b""
+
+    def pass_by(self, take: Callable[[bytes], bool]) -> None:
+        if not self._is_done:
+            self._connection.pass_by(take, self._idle_seconds)
 
     async def close(self) -> None:
         if not self._is_done:

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder, read_chat
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, EventTooLong, data_of
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.core.pool.provider_errors import read_rejection
 from tollkeeper.ports import ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor

@@ -48,12 +48,14 @@ class Aside:
 
     async def write(self, order: object, work: Callable[[], AsideResult]) -> AsideResult:
         """What becomes of an order's body. Media orders are short, or pass as they came."""
-        return await self.run(len(order.body) if isinstance(order, ChatOrder) else 0, work)
+        size_bytes = len(order.body) if isinstance(order, ChatOrder) else 0
+        return work() if size_bytes <= LARGE_BYTES else await self.run(size_bytes, work)
 
     async def read(self, read: Callable[[Came], AsideResult], came: Came) -> AsideResult:
         """An order out of what came. Uploads were read as they arrived."""
         body = came.body if isinstance(came, Spoken) else came
-        return await self.run(len(body) if isinstance(body, bytes) else 0, lambda: read(came))
+        size_bytes = len(body) if isinstance(body, bytes) else 0
+        return read(came) if size_bytes <= LARGE_BYTES else await self.run(size_bytes, lambda: read(came))
 
     def _in_steps(self, work: Callable[[], AsideResult]) -> AsideResult:
         self._rest()

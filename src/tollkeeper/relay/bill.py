@@ -7,6 +7,7 @@ Rules of this file
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
@@ -14,7 +15,7 @@ import msgspec
 
 from tollkeeper.core.catalog.models import Offer, unit_of
 from tollkeeper.core.money.amounts import Quota, usd_exact
-from tollkeeper.core.money.charge import Charge, ChargeTerms, Ending, Readings, UsageSource, charge
+from tollkeeper.core.money.charge import Charge, ChargeTerms, Ending, Readings, UsageSource, charge, needs_report
 from tollkeeper.core.money.prices import MILLIONTHS, Rate, Usage
 from tollkeeper.core.money.quote import Ask, expected, most_more_tokens, quote, quote_more, with_slack
 from tollkeeper.metrics.calls import SettledAttempt, SettledCall
@@ -31,8 +32,6 @@ from tollkeeper.relay.short_of_quota import refusal_of, what_would_fit
 KNOWN_WITHIN_SECONDS = 2.0
 # Where what was held for by a bound may do, once it is counted.
 SHORT = frozenset({HoldOutcome.ACCOUNT_SHORT, HoldOutcome.KEY_SHORT, HoldOutcome.BUDGET})
-# Charges in which the input may not be as the provider reported it.
-OF_COUNTS = frozenset({UsageSource.COUNTED, UsageSource.COUNTED_INPUT})
 
 
 class Bill:
@@ -88,16 +87,8 @@ class Bill:
         self._is_native = is_native
 
     def needs_report(self, meter: Readings) -> bool:
-        """Whether only the provider's report says what was used: thoughts without words and uses of tools come at the
-        end of an answer; what images, audio, files, written caches and what we cannot translate came to is said once,
-        first or last."""
-        ask = self.asked.ask
-        if self._caps.hidden_reasoning or ask.thinks or ask.uses_held:
-            return True
-        is_unknown = (
-            ask.has_media or ask.untranslated_tokens or (bool(ask.parts) and self._rate.price.parts is not None)
-        )
-        return bool(is_unknown) and meter.so_far is None and meter.reported is None
+        """Whether only the provider's report says what was used."""
+        return needs_report(ChargeTerms(self.asked.ask, self._caps, self._rate), meter)
 
     async def hold(self) -> None:
         """Hold quota for what is asked. Raise what stands against that."""
@@ -121,7 +112,8 @@ class Bill:
         self._held = self._quote()
 
     def _quote(self) -> Quota:
-        return self._payment.bounded(quote(self.asked.ask, self._caps, self._rate))
+        ask = self.asked.ask
+        return self._payment.bounded(ask.quoted or quote(ask, self._caps, self._rate))
 
     async def _hold(self) -> HoldVerdict:
         ask = self.asked.ask
@@ -136,7 +128,11 @@ class Bill:
             seconds=self._hold_seconds,
             claim=self._payment.claim,
         )
-        return await self._ledger.hold(order)
+        begun = time.monotonic()
+        try:
+            return await self._ledger.hold(order)
+        finally:
+            self._call.request.note_hold(time.monotonic() - begun)
 
     async def extend(self, output_tokens: int) -> None:
         """Hold for what has come already, and as much more as a call of this model is expected to need, or as there is
@@ -185,9 +181,18 @@ class Bill:
         self._checkpoints.is_sent = True
         self._ledger.note_sending(self._call.request.request_id)
 
+    def note_complete(self, meter: Readings) -> None:
+        """Its last words are about to go out: should this process die with them, the journal knows what it came to."""
+        if self.asked.ask.is_bound and not self._is_known_without(Ending.COMPLETED, meter, complete=True):
+            return
+        due = self.charge(Ending.COMPLETED, meter, complete=True)
+        within = Charge(min(due.amount, self._held), due.usage, due.source)
+        self._ledger.note(self._settlement(within, Ending.COMPLETED, ()))
+        self._checkpoints.end()
+
     def note_progress(self, output_tokens: Callable[[], int]) -> None:
-        """Every few seconds, write to ledger and journal how far the call has come (a checkpoint)."""
-        self._checkpoints.note(output_tokens)
+        """From now on, every few seconds: write to ledger and journal how far the call has come (a checkpoint)."""
+        self._checkpoints.output_tokens = output_tokens
 
     def _write_checkpoint(self, output_tokens: int) -> Awaitable[bool]:
         usage = Usage(self.input_units, output_tokens)
@@ -218,24 +223,30 @@ class Bill:
     async def count_if_due(
         self, ending: Ending, meter: Readings, *, complete: bool, attempts: Sequence[Attempt] = ()
     ) -> None:
-        """Count what was held for by a bound, where no report says what it came to, or a failed attempt may have cost
-        us."""
-        ask = self.asked.ask
-        if ask.is_bound and (
-            self._goes_by_input(self._charge_for(ask, ending, meter, complete=complete))
-            or any(attempt.outcome and attempt.may_have_cost for attempt in attempts)
-        ):
+        """Count what was held for by a bound, if no report says what it came to, or a failed attempt may have cost."""
+        if not self.asked.ask.is_bound:
+            return
+        is_due = not self._is_known_without(ending, meter, complete=complete)
+        if is_due or (attempts and any(attempt.outcome and attempt.may_have_cost for attempt in attempts)):
             await self.asked.count()
 
-    def _goes_by_input(self, due: Charge) -> bool:
-        """Whether a charge is by what we know of the input, and not by what was reported."""
-        return due.source in OF_COUNTS and due.usage.input_units == self.asked.ask.input_units
+    def _is_known_without(self, ending: Ending, meter: Readings, *, complete: bool) -> bool:
+        """Whether the charge does not depend on what the input comes to. That of an answer that is complete stands."""
+        is_last = complete and ending is Ending.COMPLETED
+        if is_last and self._last_word is not None:
+            return True
+        due = self._charge_for(self.asked.ask, ending, meter, complete=complete)
+        if due.goes_by_input_of(self.asked.ask):
+            return False
+        if is_last:
+            self._last_word = self._payment.bounded_charge(due)
+        return True
 
     def _charge(self, ending: Ending, meter: Readings, *, complete: bool) -> Charge:
         due = self._charge_for(self.asked.ask, ending, meter, complete=complete)
-        if self.asked.ask.is_bound and self._goes_by_input(due):
+        if self.asked.ask.is_bound and due.goes_by_input_of(self.asked.ask):
             due = self._charge_for(self.asked.counted(), ending, meter, complete=complete)
-        return msgspec.structs.replace(due, amount=self._payment.bounded(due.amount))
+        return self._payment.bounded_charge(due)
 
     def _charge_for(self, ask: Ask, ending: Ending, meter: Readings, *, complete: bool) -> Charge:
         if self._is_native and ask.untranslated_tokens:
@@ -245,10 +256,10 @@ class Bill:
 
     def settle(self, due: Charge, ending: Ending, attempts: Sequence[Attempt]) -> SettledCall:
         """Hand the settlement over. Return what the call came to."""
-        costs = [self._cost(attempt, due) for attempt in attempts]
-        receipts = [attempt.as_receipt(ending, cost) for attempt, cost in zip(attempts, costs, strict=True)]
+        told = [(attempt, self._cost(attempt, due)) for attempt in attempts]
+        receipts = [attempt.as_receipt(ending, cost) for attempt, cost in told]
         settled = self._ledger.settle(self._settlement(due, ending, receipts))
-        self._checkpoints.is_over = True
+        self._checkpoints.end()
         if self._payment.claim is not None and not due.amount:
             self._freed = asyncio.ensure_future(settled)
         provider_seconds = seconds_of(attempts)
@@ -257,10 +268,7 @@ class Bill:
             kind=unit_of(self._model.kind, self._rate.price),
             ending=ending,
             charge=due,
-            attempts=tuple(
-                SettledAttempt(attempt.account, attempt.outcome or ending, cost)
-                for attempt, cost in zip(attempts, costs, strict=True)
-            ),
+            attempts=tuple(SettledAttempt(attempt.account, attempt.outcome or ending, cost) for attempt, cost in told),
             own_seconds=self._call.own_seconds(provider_seconds),
             provider_seconds=provider_seconds,
         )
@@ -270,10 +278,8 @@ class Bill:
         if self._freed is not None:
             await asyncio.wait({self._freed}, timeout=KNOWN_WITHIN_SECONDS)
 
-    async def note_cut(self, claim: CallClaim | None) -> None:
+    async def note_cut(self, claim: CallClaim) -> None:
         """The caller is about to be told that the call goes on alone: let the same call be known again."""
-        if claim is None:
-            return
         note = partial(self._ledger.note_cut, self._call.request.request_id, self._caller.account_id, claim)
         await patiently(note)
 

@@ -23,7 +23,7 @@ from tollkeeper.core.money.quote import Ask, quote
 from tollkeeper.relay.count_input import InputCounter, ask_of, count_for_a_while
 
 # Less is counted in no time; more would be much to keep.
-CHARACTERS = range(1_000, 128_000)
+CHARACTERS = range(400, 128_000)
 KEPT_CHARACTERS_MOST = 16_000_000
 PLENTY = 16
 # What was left longer ago says little.
@@ -55,7 +55,8 @@ class QuotaInPlenty:
         if most_tokens > caps.context_tokens:
             return None
         ask = ask_of(order, caps, most_tokens, uncounted_bytes=text_bytes)
-        return ask if self.has_plenty(caller, quote(ask, caps, offer.rate), characters) else None
+        ask = msgspec.structs.replace(ask, quoted=quote(ask, caps, offer.rate))
+        return ask if self.has_plenty(caller, ask.quoted, characters) else None
 
     def has_plenty(self, caller: KeyRecord, amount: Quota, characters: int) -> bool:
         left, at = self._left.get(caller.key_id, (0, -math.inf))
@@ -77,11 +78,12 @@ class QuotaInPlenty:
         self._kept_characters -= characters
 
     def end(self, account_id: int, amount: int) -> None:
-        left = self._held[account_id] - amount
+        left = self._held.get(account_id, 0) - amount
         if left:
             self._held[account_id] = left
         else:
-            del self._held[account_id]
+            # Where all that are under way cost nothing, each that ends finds nothing held.
+            self._held.pop(account_id, None)
 
 
 class AskedInput:
@@ -163,7 +165,7 @@ class AskedInput:
         if not (self.ask.is_bound and self._texts):
             return
         input_units = self.ask.input_units - self.ask.uncounted_bytes + sum(counts)
-        self.ask = msgspec.structs.replace(self.ask, input_units=input_units, uncounted_bytes=0)
+        self.ask = msgspec.structs.replace(self.ask, input_units=input_units, uncounted_bytes=0, quoted=Quota(0))
         if self._amount is not None:
             self._plenty.let_go_of(self._characters)
         self._texts, self._characters = (), 0

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NoReturn, Protocol, Self, TypeVar
 
 from tollkeeper.core.addresses import Address
@@ -12,8 +14,10 @@ from tollkeeper.core.errors import GatewayError, NodeStopping, TimeLimitReached
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.metrics.calls import SettledCall
+from tollkeeper.ports import CallClaim
 from tollkeeper.relay.dispatch.attempt import Attempt
 from tollkeeper.relay.gate import GateVisitor
+from tollkeeper.steady import Alarm, later
 
 Body = TypeVar("Body")
 
@@ -45,6 +49,10 @@ class IncomingRequest(GateVisitor, Protocol):
         """Take note of the caller's key, as soon as it is known."""
         ...
 
+    def note_hold(self, waited_seconds: float, /) -> None:
+        """Take note of how long it waited for its hold."""
+        ...
+
     def note_model(self, model_id: str, /) -> None:
         """Take note of the catalog's model, as soon as it is known."""
         ...
@@ -58,16 +66,20 @@ class Call:
     """What becomes of a request that is relayed."""
 
     __slots__ = (
+        "_alarm",
+        "_due",
+        "_let_go_of_body",
         "_reason",
+        "_rings_at",
         "_task",
-        "_timers",
         "_without_us_seconds",
-        "before_cut",
+        "claim_when_cut",
         "created_at",
         "cut_off_by",
         "ended_as",
+        "has_answer",
         "is_streamed",
-        "let_go_of_body",
+        "note_cut",
         "request",
         "write_failure",
     )
@@ -78,11 +90,14 @@ class Call:
         self.created_at = time.monotonic()
         # Of its time, what its caller took to send the body.
         self._without_us_seconds = 0.0
-        self.let_go_of_body = let_go_of_body
+        self._let_go_of_body = let_go_of_body
         # Whether its answer goes out as it comes.
         self.is_streamed = False
-        # What is done before the caller gets the 524 and the call goes on without them.
-        self.before_cut: Callable[[], Awaitable[None]] | None = None
+        # Whether it has begun to, so that its caller cannot be given another.
+        self.has_answer = False
+        # Where it may be cut: makes the claim by which it is known again from then on, of the body; and notes it.
+        self.claim_when_cut: Callable[[], CallClaim] | None = None
+        self.note_cut: Callable[[CallClaim], Awaitable[None]] | None = None
         # Set where it was not the provider's answer that decided the ending. The first to decide is right.
         self.ended_as: Ending | None = None
         # Why the caller gets no more of it.
@@ -91,7 +106,10 @@ class Call:
         self.write_failure: Callable[[GatewayError], bytes] | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
-        self._timers: list[asyncio.TimerHandle] = []
+        # What is to happen at a time, and the alarm for what comes first.
+        self._due: list[tuple[float, Callable[[], None]]] = []
+        self._alarm: Alarm | None = None
+        self._rings_at = math.inf
 
     async def read_body(self, read: Callable[[], Awaitable[Body]]) -> Body:
         """Read the body. The time that this takes is the caller's."""
@@ -101,9 +119,21 @@ class Call:
         finally:
             self._without_us_seconds = time.monotonic() - begun
 
+    def forget_body(self) -> None:
+        """An answer has come, or none will: the body is not needed any more."""
+        self.claim_when_cut = self.note_cut = None
+        self._let_go_of_body()
+
     def own_seconds(self, provider_seconds: float) -> float:
         """The time so far that is neither its caller's nor the provider's."""
         return max(0.0, time.monotonic() - self.created_at - self._without_us_seconds - provider_seconds)
+
+    def cut(self) -> Callable[[], Awaitable[None]] | None:
+        """The caller gets the 524, and the call goes on without them. What is to be done before they are told: the
+        claim is made now, as an answer may come in this very moment, and the body be forgotten."""
+        self.goes_on(Ending.CUT)
+        make, note = self.claim_when_cut, self.note_cut
+        return None if make is None or note is None else partial(note, make())
 
     def goes_on(self, ending: Ending) -> None:
         """The caller gets no more of it, but the answer is paid for and therefore read to its end."""
@@ -142,9 +172,9 @@ class Call:
                 self._raise_reason()
         finally:
             self._task = None
-            for timer in self._timers:
-                timer.cancel()
-            self._timers.clear()
+            self._due.clear()
+            if self._alarm is not None:
+                self._alarm.cancel()
 
     def _raise_reason(self) -> NoReturn:
         """No reference to what is raised stays here: its traceback has the frames of the call, and they have its body.
@@ -159,8 +189,28 @@ class Call:
         self.later(seconds, lambda: self.end(TimeLimitReached(), ending))
 
     def later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Act after so many seconds, unless the call has come to its end by then."""
-        self._timers.append(asyncio.get_running_loop().call_later(seconds, act))
+        """Act after so many seconds, unless the call has come to its end by then. It has one alarm for all of that:
+        hardly any call lasts until the first rings."""
+        at = asyncio.get_running_loop().time() + seconds
+        self._due.append((at, act))
+        if at < self._rings_at:
+            self._ring_after(seconds, at)
+
+    def _ring_after(self, seconds: float, at: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._rings_at, self._alarm = at, later(seconds, self._ring)
+
+    def _ring(self) -> None:
+        now = max(asyncio.get_running_loop().time(), self._rings_at)
+        due = sorted((each for each in self._due if each[0] <= now), key=lambda each: each[0])
+        self._due = [each for each in self._due if each[0] > now]
+        self._alarm, self._rings_at = None, math.inf
+        if self._due:
+            at = min(at for at, _ in self._due)
+            self._ring_after(at - now, at)
+        for _, act in due:
+            act()
 
     async def _absorb(self) -> None:
         """The call came to its own end in the very moment in which it was to be ended: that is no news any more."""

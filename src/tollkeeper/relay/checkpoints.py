@@ -3,6 +3,8 @@
 Rules of this file
 1. What was held for by a bound is counted for the first one, also where nothing comes of the answer by then because it
    comes whole, or is long in coming. An order that was not sent costs nothing, so nothing is written for it.
+2. After that something is written when more of the answer has come; and now and then where nothing comes that counts:
+   the hold of a call that lives is not to run out.
 """
 
 import asyncio
@@ -14,45 +16,57 @@ from tollkeeper.relay.by_bound import AskedInput
 from tollkeeper.relay.call import Call
 
 CHECKPOINT_SECONDS = 5.0
+RENEWED_SECONDS = 60.0
 
 
 class Checkpoints:
-    __slots__ = ("_after", "_asked", "_call", "_output_tokens", "_under_way", "_write", "is_over", "is_sent")
+    __slots__ = (
+        *("_asked", "_call", "_under_way", "_write", "_writing_tokens", "_written_at", "_written_tokens"),
+        *("is_sent", "output_tokens"),
+    )
 
     def __init__(self, call: Call, asked: AskedInput, write: Callable[[int], Awaitable[bool]]) -> None:
         """`write`: at so much output; whether this process is still taken for alive."""
         self._call = call
         self._asked = asked
         self._write = write
-        self._after = asyncio.get_running_loop().time() + CHECKPOINT_SECONDS
+        # How much had come by the last that arrived, and when that was; and by the one that is on its way.
+        self._written_tokens = 0
+        self._written_at = asyncio.get_running_loop().time()
+        self._writing_tokens = 0
         self._under_way: asyncio.Future[bool] | None = None
-        self._output_tokens: Callable[[], int] = lambda: 0
+        # How much of the answer has come.
+        self.output_tokens: Callable[[], int] = _none
         self.is_sent = False
-        self.is_over = False
 
     def begin(self) -> None:
         """The call is held for."""
-        if self._asked.ask.is_bound:
-            self._call.later(CHECKPOINT_SECONDS, self._look)
+        self._call.later(CHECKPOINT_SECONDS, self._look)
 
-    def note(self, output_tokens: Callable[[], int]) -> None:
-        """More of the answer has come."""
-        now = asyncio.get_running_loop().time()
-        if now < self._after or self._under_way is not None:
-            return
-        self._after, self._output_tokens = now + CHECKPOINT_SECONDS, output_tokens
-        self._run(self._count_and_write() if self._asked.ask.is_bound else self._write(output_tokens()))
+    def end(self) -> None:
+        """It is known what the call came to, and no line that says less must follow. And whose they are is let go of: a
+        circle would be kept until the garbage collector comes by."""
+        self._write, self.output_tokens = _write_nothing, _none
 
     def _look(self) -> None:
-        if self._asked.ask.is_bound and self._under_way is None and self.is_sent:
-            self._run(self._count_and_write())
-        elif self._asked.ask.is_bound:
-            self._call.later(CHECKPOINT_SECONDS, self._look)
+        if self._under_way is None and self.is_sent:
+            if self._asked.ask.is_bound:
+                self._run(self._count_and_write())
+            elif self.output_tokens() > self._written_tokens or self._silent_seconds >= RENEWED_SECONDS:
+                self._run(self._write_now())
+        self._call.later(CHECKPOINT_SECONDS, self._look)
+
+    @property
+    def _silent_seconds(self) -> float:
+        return asyncio.get_running_loop().time() - self._written_at
 
     async def _count_and_write(self) -> bool:
         await self._asked.count()
-        # What is settled must not be followed by a line that says less.
-        return True if self.is_over else await self._write(self._output_tokens())
+        return await self._write_now()
+
+    def _write_now(self) -> Awaitable[bool]:
+        self._writing_tokens = self.output_tokens()
+        return self._write(self._writing_tokens)
 
     def _run(self, writing: Awaitable[bool]) -> None:
         self._under_way = asyncio.ensure_future(writing)
@@ -61,6 +75,16 @@ class Checkpoints:
     def _done(self, written: "asyncio.Future[bool]") -> None:
         self._under_way = None
         # One that did not arrive is no harm: the stream goes on, and so will the next.
-        arrived = not written.cancelled() and written.exception() is None
-        if arrived and not written.result():
+        if written.cancelled() or written.exception() is not None:
+            return
+        self._written_tokens, self._written_at = self._writing_tokens, asyncio.get_running_loop().time()
+        if not written.result():
             self._call.end(NodeStopping(), Ending.NODE_STOPPED)
+
+
+def _none() -> int:
+    return 0
+
+
+async def _write_nothing(_: int) -> bool:
+    return True

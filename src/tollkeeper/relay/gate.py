@@ -5,6 +5,7 @@ counted. A key, or an account, that is known to be at its limit is refused befor
 """
 
 import contextlib
+import time
 from typing import Protocol
 from uuid import UUID
 
@@ -21,8 +22,9 @@ class GateVisitor(Protocol):
     def request_id(self) -> UUID: ...
     @property
     def ip(self) -> str: ...
-    def note_limits(self, outcome: LimitOutcome, /) -> None:
-        """Take note of how the rate limits stand after it."""
+    def note_limits(self, outcome: LimitOutcome, waited_seconds: float | None, /) -> None:
+        """Take note of how the rate limits stand after it, and how long it waited to know; None where nobody was
+        asked."""
         ...
 
 
@@ -58,7 +60,9 @@ class Gate:
         windows = self._windows_of(caller, rates, kind, model_id)
         passage = Passage(windows, visitor.request_id, tokens, visitor.ip)
         if windows.each:
-            self._raise_if_refused(visitor, caller, await self._limiter.admit(passage))
+            begun = time.monotonic()
+            outcome = await self._limiter.admit(passage)
+            self._raise_if_refused(visitor, caller, outcome, time.monotonic() - begun)
         return passage
 
     def leave(self, passage: Passage, output_tokens: int) -> None:
@@ -86,8 +90,10 @@ class Gate:
         self._windows[place] = (rates, windows)
         return windows
 
-    def _raise_if_refused(self, visitor: GateVisitor, caller: KeyRecord, outcome: LimitOutcome) -> None:
-        visitor.note_limits(outcome)
+    def _raise_if_refused(
+        self, visitor: GateVisitor, caller: KeyRecord, outcome: LimitOutcome, waited_seconds: float | None = None
+    ) -> None:
+        visitor.note_limits(outcome, waited_seconds)
         window = outcome.refused
         if window is not None:
             self.refusals[window.measure] += 1

@@ -21,11 +21,12 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits.windows import Rates
 from tollkeeper.core.money.amounts import Quota, usd_exact
+from tollkeeper.core.money.charge import Charge
 from tollkeeper.core.money.max_charge import tokens_within
 from tollkeeper.core.money.quote import Ask
 from tollkeeper.ports import CallClaim, HoldOutcome, HoldVerdict
 from tollkeeper.relay.aside import LARGE_BYTES, Aside, Came
-from tollkeeper.relay.call import IncomingRequest
+from tollkeeper.relay.call import Call
 from tollkeeper.relay.dispatch.dispatch import AnyOrder
 
 ReadOrder = TypeVar("ReadOrder", bound=AnyOrder)
@@ -52,18 +53,13 @@ class PaymentTerms(msgspec.Struct, frozen=True, kw_only=True):
     def bounded(self, amount: Quota) -> Quota:
         return amount if self.max_charge is None else min(amount, self.max_charge)
 
-
-class ClaimPair(msgspec.Struct, frozen=True):
-    """The claims (idempotency keys) by which a repeated call is recognised."""
-
-    # Written together with the hold.
-    own: CallClaim | None = None
-    # Written when the caller gets the 524 and the call goes on without them.
-    when_cut: CallClaim | None = None
+    def bounded_charge(self, due: Charge) -> Charge:
+        most = self.bounded(due.amount)
+        return due if most == due.amount else msgspec.structs.replace(due, amount=most)
 
 
 class Claims:
-    """Reads calls, so that they can be known again."""
+    """Reads calls, and makes the claims (idempotency keys) by which they are known again."""
 
     def __init__(self, digests: CallDigests, aside: Aside) -> None:
         self._digests = digests
@@ -73,32 +69,34 @@ class Claims:
         self,
         read: Callable[[Came], ReadOrder],
         came: Came,
-        request: IncomingRequest,
+        call: Call,
         caller: KeyRecord,
         conditions: Conditions,
-    ) -> tuple[ReadOrder, ClaimPair]:
-        """The order in what came as the body of a call, and by what the call is known again."""
+    ) -> tuple[ReadOrder, CallClaim | None]:
+        """The order in what came as the body of a call, and the claim that is written with its hold, if any. A call
+        that may be cut knows how to make one."""
         order = await self._aside.read(read, came)
         # Headers that belong to an order are of the session that sends it: another may send the same call again.
         body = came.body if isinstance(came, Spoken) else came
-        may_be_cut = not order.stream and request.address is not Address.BACKUP
-        return order, await self._claims(body, request.path, caller, conditions, may_be_cut=may_be_cut)
-
-    async def _claims(
-        self, came: object, path: str, caller: KeyRecord, conditions: Conditions, *, may_be_cut: bool
-    ) -> ClaimPair:
-        key = conditions.idempotency_key
-        if key is None and not may_be_cut:
-            return ClaimPair()
+        key, path = conditions.idempotency_key, call.request.path
+        may_be_cut = not order.stream and call.request.address is not Address.BACKUP
         # The size of an uploaded form is not known here: take it for large.
-        size_bytes = len(came) if isinstance(came, bytes) else LARGE_BYTES + 1
-        body = await self._aside.run(size_bytes, lambda: self._digests.of_body(path, came))
-        when_cut = CallClaim(self._digests.of_cut(caller.key_id, body), body)
+        size_bytes = len(body) if isinstance(body, bytes) else LARGE_BYTES + 1
+        if may_be_cut and size_bytes <= LARGE_BYTES and key is None and not conditions.is_retry:
+            # Nearly no call is cut. That of a large body would have to wait for its turn in the moment of the cut.
+            call.claim_when_cut = lambda: self._of_cut(caller, self._digests.of_body(path, body))
+        if call.claim_when_cut is not None or not (may_be_cut or key is not None):
+            return order, None
+        digest = await self._aside.run(size_bytes, lambda: self._digests.of_body(path, body))
+        cut = self._of_cut(caller, digest)
+        if may_be_cut:
+            call.claim_when_cut = lambda: cut
         if key is not None:
-            own: CallClaim | None = CallClaim(self._digests.of_key(key), body)
-        else:
-            own = msgspec.structs.replace(when_cut, is_taken=False) if conditions.is_retry else None
-        return ClaimPair(own, when_cut if may_be_cut else None)
+            return order, CallClaim(self._digests.of_key(key), digest)
+        return order, msgspec.structs.replace(cut, is_taken=False) if conditions.is_retry else None
+
+    def _of_cut(self, caller: KeyRecord, digest: bytes) -> CallClaim:
+        return CallClaim(self._digests.of_cut(caller.key_id, digest), digest)
 
 
 def must_count(conditions: Conditions, rates: Rates) -> bool:
@@ -106,22 +104,22 @@ def must_count(conditions: Conditions, rates: Rates) -> bool:
     return conditions.max_charge is not None or rates.tokens_per_minute is not None
 
 
-def terms_of(order: AnyOrder, ask: Ask, offer: Offer, conditions: Conditions, claims: ClaimPair) -> PaymentTerms:
+def terms_of(order: AnyOrder, ask: Ask, offer: Offer, conditions: Conditions, claim: CallClaim | None) -> PaymentTerms:
     """What is asked, within what the caller allows. Raise InputAboveMaxCharge, InvalidHeader."""
     most = conditions.max_charge
     if most is None:
-        return PaymentTerms(ask=ask, claim=claims.own)
+        return PaymentTerms(ask=ask, claim=claim)
     if ask.uses_held:
         raise InvalidHeader("x-max-charge-usd", WITH_TOOLS.format(", ".join(sorted(ask.uses_held))))
     caps = offer.model.token_caps
     fits = tokens_within(most, ask, caps, offer.rate)
     if fits is None:
-        return PaymentTerms(ask=ask, max_charge=most, claim=claims.own)
+        return PaymentTerms(ask=ask, max_charge=most, claim=claim)
     asked = caps.max_output_tokens if ask.max_output_tokens is None else ask.max_output_tokens
     if fits < min(asked, caps.max_output_tokens):
         order.limit_output(fits, thinks=caps.hidden_reasoning or ask.thinks)
         ask = msgspec.structs.replace(ask, max_output_tokens=fits)
-    return PaymentTerms(ask=ask, max_charge=most, most_tokens=fits * ask.n, claim=claims.own)
+    return PaymentTerms(ask=ask, max_charge=most, most_tokens=fits * ask.n, claim=claim)
 
 
 def made_before(verdict: HoldVerdict) -> GatewayError | None:

@@ -27,6 +27,7 @@ from tollkeeper.relay.answers.whole import AnyAnswer, OrderType
 from tollkeeper.relay.aside import Aside, Came
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, Running
+from tollkeeper.relay.call_share import CallShare
 from tollkeeper.relay.dispatch.attempt import Attempt
 from tollkeeper.relay.dispatch.dispatch import Dispatcher
 from tollkeeper.relay.dispatch.journey import Journey
@@ -68,22 +69,22 @@ async def serve(
     conditions = read_conditions(request.header)  # 400
     rates = (await relay.catalog.shelf()).rates_of(caller)
     relay.gate.reject_if_known_full(request, caller, rates, operation.kind)  # 429
-    reading = relay.claims.read(operation.read, await call.read_body(read_body), request, caller, conditions)
-    order, claims = await reading  # 400 403 413
+    reading = relay.claims.read(operation.read, await call.read_body(read_body), call, caller, conditions)
+    order, claim = await reading  # 400 403 413
     # The body may have taken a minute: the price is that of the book as it is now.
     shelf = await relay.catalog.shelf()
     offer = shelf.find(order, operation.kind, caller, relay.clock.now())  # 400 404
     request.note_model(offer.model.id)
     ask = await operation.ask(order, offer, caller, relay.measures, must_count(conditions, rates))  # 400 503
-    payment = terms_of(order, ask, offer, conditions, claims)  # 400
+    payment = terms_of(order, ask, offer, conditions, claim)  # 400
     asked = relay.measures.asked(payment.ask, order, caller)
-    tokens, output_tokens = 0 if ask.measured else ask.likely_input_units, 0
+    tokens = 0 if ask.measured else ask.likely_input_units
     place = await relay.gate.enter(request, caller, rates, operation.kind, offer.model.id, tokens=tokens)  # 429
-    # Nothing stands between this line and the one above, nor between the hold and its `try`: what is taken is closed.
+    share = CallShare(asked, relay.gate, place)
+    # Nothing stands between these lines, nor between the hold and its `try`: what is taken is closed.
     try:
         bill = Bill(call, payment, asked, offer, relay.ledger(), hold_seconds=timeouts.hold_seconds)
-        call.is_streamed = order.stream
-        call.before_cut = partial(bill.note_cut, claims.when_cut)
+        call.is_streamed, call.note_cut = order.stream, bill.note_cut
         journey = Journey(
             request_id=request.request_id,
             customer=caller.account_id,
@@ -109,15 +110,15 @@ async def serve(
                 await _count_if_due(answer, call, bill, journey.attempts)
             finally:
                 try:
-                    output_tokens = _settle(answer, call, bill, journey.attempts, relay.figures)
+                    # The caller has everything, and may call again.
+                    share.give_back(_settle(answer, call, bill, journey.attempts, relay.figures))
                 finally:
                     # A process that stops waits for the calls that it knows of.
                     relay.running.discard(call)
                     await answer.close()
                     await bill.close()
     finally:
-        asked.end()
-        relay.gate.leave(place, output_tokens)
+        share.give_back()
 
 
 async def _count_if_due(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt]) -> None:

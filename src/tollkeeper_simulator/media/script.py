@@ -57,5 +57,6 @@ def _content(answer: Answer, chosen: Directions) -> Iterator[Act]:
 def _dripped(part: Part) -> Iterator[Act]:
     for at in range(len(part.data)):
         is_last = at + 1 == len(part.data)
-        yield Send(part.data[at : at + 1], part.tokens if is_last else 0, part.images if is_last else 0)
+        # Not behind it: who has the last byte may hang up before the end is known here.
         yield Pause(0)
+        yield Send(part.data[at : at + 1], part.tokens if is_last else 0, part.images if is_last else 0)

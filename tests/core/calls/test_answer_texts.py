@@ -5,7 +5,8 @@ from msgspec import Raw
 
 from tollkeeper.core.calls.answer_texts import text_in
 from tollkeeper.core.calls.left_out import LeftOut
-from tollkeeper.core.calls.meter import Event, Meter
+from tollkeeper.core.calls.meter import Meter
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
 
 SILENT = frozenset({"type", "usage"})
@@ -51,6 +52,14 @@ def test_what_callers_are_not_told_is_counted_like_any_other_text(text: str) -> 
     for start in range(0, len(text), 3):
         unheard.note(json.dumps({"murmur": text[start : start + 3]}).encode(), b"", SILENT)
     assert unheard.tokens == count(text)
+
+
+@pytest.mark.parametrize("name", ["note", "id", "index", ""])
+@pytest.mark.parametrize("value", [None, True, False, 731, -7.5e9, 1e300, "", WORDS, "stop", "x" * 128, "x" * 129])
+def test_a_value_alone_says_what_it_says_in_a_list(value: object, name: str) -> None:
+    alone, listed = (Raw(json.dumps(each).encode()) for each in (value, [value]))
+    assert text_in(alone, name) == text_in(listed, name)
+    assert text_in(alone, name, besides=(WORDS,)) == text_in(listed, name, besides=(WORDS,))
 
 
 # What is no output is short.

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.core.calls.test_chat import json_values
 from tollkeeper.core.calls.left_out import LeftOut
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
@@ -144,6 +145,53 @@ def test_usage_told_on_the_way_is_no_report() -> None:
     meter = a_meter([a_chunk(usage_so_far=USAGE), saying(WORDS)])
     assert meter.so_far == Usage(10, 5)
     assert meter.reported is None
+
+
+def test_a_report_after_which_more_is_said_is_one_on_the_way() -> None:
+    meter = a_meter([saying(WORDS), a_chunk(usage=USAGE)])
+    assert (meter.reported, meter.so_far) == (Usage(10, 5), None)
+    meter.read_event(saying(WORDS))
+    assert (meter.reported, meter.so_far) == (None, Usage(10, 5))
+    meter.read_event(a_chunk(usage=USAGE))
+    assert (meter.reported, meter.so_far) == (Usage(10, 5), None)
+
+
+def test_a_line_break_behind_a_report_takes_nothing_from_it() -> None:
+    assert a_meter([saying(WORDS), a_chunk(usage=USAGE), saying("\n")]).reported == Usage(10, 5)
+
+
+@pytest.mark.parametrize("output", [0, 3])
+def test_a_report_on_the_way_without_input_is_none(output: int) -> None:
+    nothing = a_chunk(usage={"prompt_tokens": 0, "completion_tokens": output})
+    meter = a_meter([nothing, saying(WORDS), nothing, saying(WORDS)])
+    assert (meter.reported, meter.so_far) == (None, None)
+
+
+def test_reports_in_the_only_choice_are_read_in_every_chunk() -> None:
+    meter = Meter()
+    for _ in range(5):
+        meter.read_event(a_chunk(a_choice({"content": WORDS}) | {"usage": USAGE}))
+        assert meter.reported == Usage(10, 5)
+
+
+def test_what_a_vendor_remarks_after_a_report_takes_nothing_from_it() -> None:
+    meter = a_meter([saying(WORDS), a_chunk(usage=USAGE), a_chunk(a_choice({}), remark="a long remark " * 9)])
+    assert meter.reported == Usage(10, 5)
+
+
+def test_a_report_of_nothing_takes_no_other_back() -> None:
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0}
+    assert a_meter([a_chunk(usage=USAGE), a_chunk(usage=nothing)]).reported == Usage(10, 5)
+    assert a_meter([a_chunk(usage=nothing)]).reported == Usage(0)
+
+
+def test_a_report_may_stand_in_the_only_choice() -> None:
+    choice = {**a_choice({}), "finish_reason": "stop", "usage": USAGE}
+    meter = a_meter([saying(WORDS), a_chunk(choice)])
+    assert (meter.reported, meter.finished, meter.unsure) == (Usage(10, 5), True, False)
+    several = Meter(2)
+    several.read_event(a_chunk(choice))
+    assert several.reported is None
 
 
 def test_usage_said_twice_is_not_added_up() -> None:

@@ -131,3 +131,19 @@ def test_of_media_and_caches_that_fit_each_by_itself_every_token_is_counted_once
 ) -> None:
     details = {"cached_tokens": cached, "cache_write_tokens": written, "image_tokens": image, "audio_tokens": audio}
     assert plausible(read(details), 1_000) == (cached + written <= 100 and image + audio <= 100)
+
+
+@pytest.mark.parametrize(
+    ("thought", "total", "output"),
+    [
+        pytest.param(100, 220, 120, id="beside the completion"),
+        pytest.param(15, 120, 20, id="in the completion"),
+        pytest.param(100, 120, 20, id="not in the total"),
+        pytest.param(100, None, 20, id="without a total"),
+        pytest.param("100", 220, 20, id="no number"),
+        pytest.param(-5, 115, 20, id="less than nothing"),
+        pytest.param(None, 120, 20, id="none"),
+    ],
+)
+def test_thoughts_beside_the_completion_are_output(thought: object, total: object, output: int) -> None:
+    assert read(told={"reasoning_tokens": thought}, total_tokens=total) == Usage(100, output, beside_units=output - 20)

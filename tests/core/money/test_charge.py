@@ -185,6 +185,13 @@ ROWS = {
         source=PROVIDER,
         complete=True,
     ),
+    "reported beyond the cap, by a provider that tells its thoughts beside what it said": Row(
+        read=Read(reported=Usage(1_000, SLACK + 100, 400, beside_units=100)),
+        terms=of_caller(max_output_tokens=100),
+        usage=Usage(1_000, SLACK + 100, 400, beside_units=100),
+        source=PROVIDER,
+        complete=True,
+    ),
     # What was measured before the call has no output, and is not charged beyond what was asked for.
     "measured": Row(read=Read(output_tokens=0), terms=IMAGES, usage=Usage(4), source=MEASURED, complete=True),
     "measured, and fewer came": Row(

@@ -1,7 +1,7 @@
-"""Bodies are read within their bounds. The messages are ASGI's own; no server is needed to send them."""
+"""Bodies are read within their bounds."""
 
 import asyncio
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable
 
 import pytest
 
@@ -18,24 +18,11 @@ from tollkeeper.core.errors import (
 from tollkeeper.edge.http import body
 from tollkeeper.edge.http.body import FREE_BYTES, LARGE_BYTES, LEAST_BYTES_PER_SECOND, BodyReader, drain
 from tollkeeper.edge.http.exchange import Exchange
+from tools.asked import Asked
 
 
 def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] = (), *, ends: bool = True) -> Exchange:
-    waiting = list(parts)
-
-    async def receive() -> dict[str, object]:
-        if waiting:
-            part = waiting.pop(0)
-            return {"type": "http.request", "body": part, "more_body": bool(waiting) or not ends}
-        if ends:
-            return {"type": "http.disconnect"}
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: MutableMapping[str, object]) -> None:
-        raise AssertionError(message)
-
-    return Exchange({"method": "POST", "path": "/", "headers": list(headers)}, receive, send, 0)
+    return Exchange(Asked(headers=headers, pieces=parts, ends=ends), 0)
 
 
 def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:
@@ -146,13 +133,13 @@ async def test_a_small_body_may_take_all_of_its_time(monkeypatch: pytest.MonkeyP
 async def test_a_refused_body_is_taken_to_its_end_so_that_the_refusal_is_heard() -> None:
     exchange = an_exchange([b"x" * 10, b"y" * 10], [(b"content-length", b"20")])
     await drain(exchange)
-    assert exchange.heard_out
+    assert exchange.http.is_read
 
 
 async def test_a_body_that_was_read_is_not_waited_for() -> None:
     exchange = an_exchange([b"x" * 10], [(b"content-length", b"10")], ends=True)
     await a_reader().read(exchange, limit_bytes=100)
-    assert exchange.heard_out
+    assert exchange.http.is_read
     # Nothing more comes, and nobody asks for it.
     await asyncio.wait_for(drain(exchange), 0.1)
 
@@ -167,4 +154,4 @@ async def test_who_sends_nothing_is_answered_at_once(headers: list[tuple[bytes, 
 async def test_who_stops_sending_is_answered_soon() -> None:
     exchange = an_exchange([b"x"], [(b"content-length", b"1000")], ends=False)
     await asyncio.wait_for(drain(exchange), 1)
-    assert not exchange.heard_out
+    assert not exchange.http.is_read

@@ -1,13 +1,14 @@
 """Builders for the vendors' tests: orders, accounts, and answers as they come off a wire."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.calls.left_out import LeftOut
-from tollkeeper.core.calls.meter import Event, Meter
+from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.ports import ProviderAccount, Vendor
 from tollkeeper.settings import Secret
 
@@ -55,6 +56,9 @@ class Heard:
 
     async def read(self) -> bytes:
         return next(self._pieces, b"")
+
+    def pass_by(self, take: Callable[[bytes], bool]) -> None:
+        raise AssertionError("what is translated does not pass by")
 
     async def close(self) -> None:
         self.is_closed = True

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tests.providers.vendors.builders import Heard, an_order, events_in, metered, told_by
 from tests.providers.vendors.json_values import json_values, mangled
-from tollkeeper.core.calls.meter import AnswerTooLong, Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import AnswerTooLong, Meter, NotAnAnswer
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.anthropic import Anthropic

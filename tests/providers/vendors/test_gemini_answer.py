@@ -8,7 +8,8 @@ import pytest
 
 from tests.providers.vendors.builders import Heard, an_order, events_in, metered, told_by
 from tollkeeper.core.calls.chat import CHOICES_MOST
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini

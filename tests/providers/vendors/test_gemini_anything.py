@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.core.calls.test_chat import json_values
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account, an_order, events_in, told_by
 from tollkeeper.core.calls.chat import read_chat
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini

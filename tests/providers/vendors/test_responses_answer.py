@@ -11,8 +11,9 @@ from tests.core.calls.test_chat import json_values
 from tests.providers.vendors.builders import Heard, an_account, events_in, metered
 from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.left_out import LeftOut
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.native import Dialect
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
 from tollkeeper.core.dialects.responses.order import read_responses
 from tollkeeper.core.errors import UnsupportedParameter

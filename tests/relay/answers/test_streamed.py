@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from tollkeeper.core.errors import AnswerTooLarge, StreamBroken
 from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import Failure
-from tollkeeper.relay.answers.streamed import StreamedAnswer, StreamState
+from tollkeeper.relay.answers.stream_state import StreamState
+from tollkeeper.relay.answers.streamed import StreamedAnswer
 
 THREE = b"".join(words(3))
 
@@ -108,6 +110,108 @@ async def test_it_does_not_matter_how_a_stream_is_cut_into_pieces(size: int) -> 
     heard = await house.chat(stream=True)
     assert heard.text == text
     assert heard.booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 3), UsageSource.COUNTED)
+    house.check()
+
+
+def of_form(text: str, finish_reason: str | None = None, **more: object) -> bytes:
+    """A chunk as vendors write them."""
+    choice = {"index": 0, "delta": {"content": text}, "logprobs": None, "finish_reason": finish_reason}
+    return b"data: " + json.dumps({"id": "c-1", "model": "m", "choices": [choice]} | more).encode() + b"\n\n"
+
+
+TWENTY = [of_form(f" river {number}") for number in range(20)]
+REPORTED = of_form(" sea", usage={"prompt_tokens": 7, "completion_tokens": 9})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "asked", "passes"),
+    [
+        (TWENTY, {}, True),
+        (TWENTY, {"stream_options": {"include_usage": True}}, True),
+        ([b"".join(TWENTY[:10]), b"".join(TWENTY[10:])], {}, False),
+        ([of_form("a\nb") for _ in TWENTY], {}, False),
+        ([half for event in TWENTY for half in (event[:40], event[40:])], {}, False),
+        ([half for event in TWENTY for half in (b": a comment\n", event)], {}, False),
+        ([half for event in TWENTY for half in (event[:-1] + b"i", b"d: 7\n\n")], {}, False),
+        ([half for event in TWENTY for half in (event[:-1] + b"\r", b"\n")], {}, False),
+        ([REPORTED, *TWENTY], {"stream_options": {"include_usage": True}}, True),
+        ([REPORTED, *TWENTY], {}, True),
+        ([*TWENTY, REPORTED, of_form("", "stop"), *TWENTY], {"stream_options": {"include_usage": True}}, True),
+        ([*TWENTY[:10], of_form("", "stop"), DONE, *TWENTY[10:]], {}, False),
+        ([event.replace(b"data: ", b"event: words\ndata: ") for event in TWENTY], {}, False),
+        (TWENTY, {"n": 2}, False),
+    ],
+    ids=[
+        *("alike", "alike, with a report", "many at once", "with escapes", "in halves", "after half an event"),
+        *("before more of the event", "cut in their end", "after a report", "after a report that nobody wants"),
+        *("around a report", "after the end", "not plain", "of several choices"),
+    ],
+)
+@in_virtual_time
+async def test_events_that_are_alike_pass_by_and_come_to_the_same(
+    pieces: list[bytes], asked: Mapping[str, Any], passes: bool
+) -> None:
+    heard = []
+    for may_pass in (True, False):
+        house = House(Reply(*pieces, FINISH, DONE), quota=100_000_000)
+        house.lets_pass = may_pass
+        heard.append(await house.chat(stream=True, **asked))
+        # The first is read in full, and from the second on it is known what is held for.
+        assert (len(house.passed_by) > 10) is (passes and may_pass)
+        house.check()
+    now, in_turn = heard
+    assert (now.text, now.booked, str(now.problem)) == (in_turn.text, in_turn.booked, str(in_turn.problem))
+
+
+@in_virtual_time
+async def test_of_a_renamed_model_nothing_passes_by() -> None:
+    house = House(Reply(*TWENTY, FINISH, DONE), accounts=[an_account(1, models={"m": "deployment-7"})])
+    await house.chat(stream=True)
+    assert house.passed_by == []
+    house.check()
+
+
+@in_virtual_time
+async def test_where_a_caller_said_what_it_may_cost_nothing_passes_by() -> None:
+    house = House(Reply(*TWENTY, FINISH, DONE))
+    house.headers = {b"x-max-charge-usd": "0.5"}
+    heard = await house.chat(stream=True, max_tokens=200)
+    assert (heard.problem, house.passed_by) == (None, [])
+    house.check()
+
+
+@pytest.mark.parametrize("happens", [House.client_leaves, House.client_is_stuck])
+@in_virtual_time
+async def test_nothing_passes_by_a_call_that_has_been_ended(happens: Callable[[House], None]) -> None:
+    at: list[int] = []
+
+    def look(house: House) -> None:
+        happens(house)
+        at.append(len(house.passed_by))
+
+    house = House(Reply(*TWENTY[:10], look, *TWENTY[10:], FINISH, DONE))
+    await house.chat(stream=True)
+    assert at == [len(house.passed_by)]
+    assert at[0] > 5
+    house.check()
+
+
+@in_virtual_time
+async def test_no_more_passes_by_than_is_held_for() -> None:
+    """Events pass up to the mark at which the call looks whether its hold covers what comes."""
+    house = House(Reply(*(of_form(" river" * 20) for _ in range(100)), FINISH, DONE), quota=100_000)
+    covered: list[bool] = []
+
+    def note(piece: bytes) -> None:
+        assert isinstance(house.answer, StreamedAnswer)
+        counted = house.answer.meter.output_tokens + piece.count(b" river")
+        covered.append(counted <= house.answer._bill.covered_tokens)
+
+    house.on_passed = note
+    heard = await house.chat(stream=True)
+    assert heard.booked == (Ending.COMPLETED, Usage(INPUT_TOKENS, 2_000), UsageSource.COUNTED)
+    assert len(covered) > 30
+    assert all(covered)
     house.check()
 
 

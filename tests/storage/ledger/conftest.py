@@ -17,6 +17,9 @@ from tollkeeper.storage.ledger.sql_ledger import SqlLedger
 from tollkeeper.storage.ledger.workers import register
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
+# Its assertions say what they compared, as those of tests do.
+pytest.register_assert_rewrite("tests.storage.ledger.crash_machine")
+
 
 @pytest.fixture(params=["memory", "sql"])
 def kind(request: pytest.FixtureRequest) -> str:

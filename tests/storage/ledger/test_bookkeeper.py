@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -131,6 +132,95 @@ async def test_the_next_life_settles_from_the_journal_before_it_takes_calls(offi
     assert list(office.folder.iterdir()) == []
 
 
+async def test_what_a_worker_leaves_that_ends_without_the_database_is_settled_by_one_that_lives(
+    office: Office, settings: Settings
+) -> None:
+    """A worker that is renewed ends beside its successor, which began long before."""
+    away = Database(settings.database_url, DatabaseRole.WORKER, connections=2, patience_seconds=1)
+    await away.open()
+    leaving = Bookkeeper(away, "here", office.folder, patience_seconds=1)
+    leaving_life = asyncio.create_task(leaving.live())
+    while not leaving.ready:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.01)
+    order = office.an_order()
+    await leaving.ledger.hold(order)
+    staying, life = await office.a_life()
+    await office.let_die(leaving_life)
+    # From now on it cannot reach it.
+    await away.close()
+    leaving.ledger.settle(a_settlement(order, 400))
+    await leaving.close()
+    assert await office.receipt(order) is None
+    async with asyncio.timeout(20):
+        while await office.receipt(order) is None:  # noqa: ASYNC110 (the other worker looks from time to time)
+            await asyncio.sleep(0.05)
+    receipt = await office.receipt(order)
+    assert (receipt["charged"], receipt["ending"]) == (400, Ending.COMPLETED)
+    await office.let_die(life)
+    await staying.close()
+    assert list(office.folder.iterdir()) == []
+
+
+class Surprising(Database):
+    """Fails over one call as nobody has foreseen."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.database_url, DatabaseRole.WORKER, connections=2, patience_seconds=5)
+        self.surprised_by: UUID | None = None
+
+    async def rows(self, sql: str, *values: object) -> list[Any]:
+        columns = [column for column in values if isinstance(column, list)]
+        if self.surprised_by is not None and any(self.surprised_by in column for column in columns):
+            raise RuntimeError
+        return await super().rows(sql, *values)
+
+
+async def test_a_call_that_surprises_keeps_no_other_of_its_worker_from_being_settled(
+    office: Office, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tollkeeper.storage.postgres.batch.RETRY_SECONDS", (0.001,) * 5)
+    monkeypatch.setattr("tollkeeper.storage.ledger.bookkeeper.SETTLED_AT_ONCE", 1)
+    bookkeeper, living = await office.a_life()
+    odd, good = office.an_order(), office.an_order()
+    for order in (odd, good):
+        await bookkeeper.ledger.hold(order)
+        bookkeeper.ledger.note(a_settlement(order, 400))
+    await office.let_die(living)
+    bookkeeper.ledger._journal.close()
+
+    database = Surprising(settings)
+    database.surprised_by = odd.request_id
+    await database.open()
+    following = Bookkeeper(database, "here", office.folder, patience_seconds=5)
+    life = asyncio.create_task(following.live())
+    while await office.receipt(good) is None:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.01)
+    assert (await office.receipt(good))["charged"] == 400
+    assert await office.receipt(odd) is None
+    assert not following.ready
+    database.surprised_by = None
+    while not following.ready:  # noqa: ASYNC110 (as above)
+        await asyncio.sleep(0.01)
+    assert (await office.receipt(odd))["charged"] == 400
+    await office.let_die(life)
+    await following.close()
+    await database.close()
+    assert list(office.folder.iterdir()) == []
+    assert await office.owner.fetchval("select count(*) from worker where ended_at is null") == 0
+
+
+async def test_a_file_that_is_no_journal_is_told_of_once(office: Office, caplog: pytest.LogCaptureFixture) -> None:
+    office.folder.mkdir(mode=0o700)
+    (office.folder / "notes.journal").touch(mode=0o600)
+    for _ in range(2):
+        bookkeeper, living = await office.a_life()
+        await office.let_die(living)
+        await bookkeeper.close()
+    assert [record.getMessage() for record in caplog.records if "notes.journal" in record.getMessage()] == [
+        f"{office.folder / 'notes.journal'} is left alone: no journal has such a name"
+    ]
+
+
 async def test_parts_of_price_and_usage_count_though_their_worker_died(office: Office) -> None:
     await office.owner.execute("update price set parts = $1", msgspec.json.encode(PRICE_PARTS).decode())
     bookkeeper, living = await office.a_life()
@@ -154,7 +244,7 @@ async def test_a_journal_of_many_segments_is_read_as_one(office: Office, monkeyp
     # Room for one line, or two.
     monkeypatch.setattr("tollkeeper.storage.ledger.journal.SEGMENT_BYTES", 350)
     bookkeeper, living = await office.a_life()
-    orders = [office.an_order(20_000_000) for _ in range(3)]
+    orders = [office.an_order(20_000_000) for _ in range(5)]
     for order in orders:
         await bookkeeper.ledger.hold(order)
     for charged in (123, 700):
@@ -165,7 +255,7 @@ async def test_a_journal_of_many_segments_is_read_as_one(office: Office, monkeyp
     assert len(list(office.folder.iterdir())) > 3
 
     successor, living = await office.a_life()
-    assert [(await office.receipt(order))["charged"] for order in orders] == [700, 700, 700]
+    assert [(await office.receipt(order))["charged"] for order in orders] == [700] * 5
     await office.let_die(living)
     await successor.close()
     assert list(office.folder.iterdir()) == []

@@ -1,7 +1,10 @@
 """`books check` finds what is wrong, and says where."""
 
+import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -11,11 +14,19 @@ from tests.storage.ledger.benches import a_settlement, an_order
 from tollkeeper.app.books import book_reviewer_of
 from tollkeeper.app.database import opened
 from tollkeeper.settings import Settings
-from tollkeeper.storage.ledger.books import audit_contains, audit_head, check_books
+from tollkeeper.storage.ledger.books import (
+    FROM_THE_FIRST_CALL,
+    audit_contains,
+    audit_head,
+    broken_invariants,
+    check_books,
+)
 from tollkeeper.storage.ledger.journal import Journal
 from tollkeeper.storage.ledger.sql_ledger import SqlLedger
 from tollkeeper.storage.ledger.workers import register
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
+
+Plan = dict[str, Any]
 
 DAMAGE = {
     "I1 granted": ("update lot set remaining = remaining - 1 where account_id = $1", "account {account}: granted"),
@@ -56,6 +67,12 @@ DAMAGE = {
     "audit": ("update audit set actor = 'nobody' where id = 2 and $1::bigint is not null", "audit row 2"),
     "audit trail": ("delete from audit where id = 1 and $1::bigint is not null", "audit row 2"),
 }
+
+MANY_KEYS = """
+with opened as (insert into account (name) select 'account ' || n from generate_series(1, 10000) n returning id)
+insert into api_key (account_id, name, pepper_version, digest, hint)
+select id, 'key', 1, sha256(uuid_send(gen_random_uuid())), 'sk-a…' from opened
+"""
 
 
 async def a_settled_call(database: Database, customer: Customer) -> None:
@@ -111,3 +128,42 @@ async def test_a_trail_that_was_cut_is_found_by_its_former_head(
         assert await audit_contains(database, empty)
         await owner.execute("delete from audit where id >= $1", int(head.partition(":")[0]))
         assert not await audit_contains(database, head)
+
+
+class Explaining:
+    """Plans what it is asked instead of doing it."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self.plans: dict[str, Plan] = {}
+
+    async def execute(self, sql: str) -> None:
+        await self._connection.execute(sql)
+
+    async def fetch(self, sql: str) -> list[asyncpg.Record]:
+        [explained] = json.loads(await self._connection.fetchval(f"explain (format json) {sql}"))
+        self.plans[sql] = explained["Plan"]
+        return []
+
+
+def nodes(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def reads_a_table_for_each_row(plan: Plan) -> bool:
+    again = [node["Plans"][1] for node in nodes(plan) if node["Node Type"] == "Nested Loop"]
+    return any(node["Node Type"] in ("Seq Scan", "CTE Scan") for inner in again for node in nodes(inner))
+
+
+async def test_whole_tables_are_not_compared_row_by_row(owner: asyncpg.Connection) -> None:
+    """Even where PostgreSQL takes them for small: here none of the keys had been used when it last counted."""
+    await owner.execute(MANY_KEYS)
+    await owner.execute("analyze key_books")
+    explaining = Explaining(owner)
+    async with owner.transaction():
+        await broken_invariants(explaining, FROM_THE_FIRST_CALL)
+        assert await owner.fetchval("show enable_nestloop") == "on"
+    assert len(explaining.plans) > 10
+    assert [sql for sql, plan in explaining.plans.items() if reads_a_table_for_each_row(plan)] == []

@@ -103,6 +103,82 @@ def test_which_calls_were_sent_is_known_of_every_segment(tmp_path: Path, monkeyp
     assert all(orphan.never_sent(an_open_hold(order)) for order in orders[50:])
 
 
+def test_a_journal_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is marked as sent in the segment that could not be opened would be free."""
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path, 7)
+    orders = [an_order(1, 1, 5) for _ in range(50)]
+    for order in orders:
+        journal.write_sending(order.request_id)
+    journal.close()
+    second, opened, troubles = sorted(tmp_path.iterdir())[1], os.open, [OSError(errno.EMFILE, "Too many open files")]
+
+    def without_a_descriptor(path: str, *how: int, **where: int) -> int:
+        if path == second.name and troubles:
+            raise troubles.pop()
+        return opened(path, *how, **where)
+
+    monkeypatch.setattr(os, "open", without_a_descriptor)
+    with pytest.raises(OSError, match="Too many open files"):
+        list(orphaned(tmp_path))
+    [orphan] = orphaned(tmp_path)
+    assert not any(orphan.never_sent(an_open_hold(order)) for order in orders)
+
+
+def test_of_a_journal_with_a_part_that_is_not_ours_nobody_knows_what_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal = Journal(tmp_path / "journal", 7)
+    orders = [an_order(1, 1, 5) for _ in range(50)]
+    for order in orders:
+        journal.write_sending(order.request_id)
+    journal.close()
+    first = min((tmp_path / "journal").iterdir())
+    # As a backup by hard links does.
+    os.link(first, tmp_path / "copy")
+    [orphan] = orphaned(tmp_path / "journal")
+    assert first not in orphan.paths
+    assert not any(orphan.never_sent(an_open_hold(order)) for order in orders)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"of":"a version to come"}\n' + b"?" * 40, b"?\n", b"sending " + b"1" * 32 + b" 17\n", b"sending 1\n"]
+)
+def test_of_a_journal_with_a_line_that_says_nothing_to_us_nobody_knows_what_was_sent(
+    line: bytes, tmp_path: Path
+) -> None:
+    journal = Journal(tmp_path, 7)
+    orders = [an_order(1, 1, 5) for _ in range(3)]
+    journal.write_sending(orders[0].request_id)
+    journal.close()
+    [path] = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes().rstrip(b"\0") + line)
+    [orphan] = orphaned(tmp_path)
+    assert not any(orphan.never_sent(an_open_hold(order)) for order in orders)
+
+
+def test_a_journal_that_cannot_be_read_keeps_no_other_from_being_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for worker_id in (6, 7, 8):
+        journal = Journal(tmp_path, worker_id)
+        journal.write(a_settlement(an_order(1, 1, 5), worker_id))
+        journal.close()
+    opened = os.open
+
+    def broken(path: str, *how: int, **where: int) -> int:
+        if str(path).startswith("6-"):
+            raise OSError(errno.EIO, "Input/output error")
+        return opened(path, *how, **where)
+
+    monkeypatch.setattr(os, "open", broken)
+    found = orphaned(tmp_path)
+    assert [next(found).worker_id, next(found).worker_id] == [7, 8]
+    with pytest.raises(OSError, match="Input/output error"):
+        next(found)
+
+
 def test_a_call_whose_sending_was_half_noted_was_not_sent(tmp_path: Path) -> None:
     journal = Journal(tmp_path, 7)
     sent, torn = an_order(1, 1, 5), an_order(1, 1, 5)
@@ -209,6 +285,23 @@ def test_one_call_that_is_never_booked_does_not_keep_the_rest(tmp_path: Path, mo
         journal.write(a_settlement(order, 5))
         journal.booked(order.request_id)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_long_call_does_not_keep_what_was_written_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SEGMENT_BYTES", 1_000)
+    journal, long = Journal(tmp_path, 7), an_order(1, 1, 500)
+    journal.write_sending(long.request_id)
+    for charged in range(50):
+        order = an_order(1, 1, 5)
+        journal.write_sending(order.request_id)
+        journal.write(a_settlement(order, 5))
+        journal.booked(order.request_id)
+        journal.write(a_settlement(long, charged, Ending.OWNER_DIED))
+    assert len(list(tmp_path.iterdir())) <= 2
+    journal.close()
+    [orphan] = orphaned(tmp_path)
+    assert [settlement.charge.amount for settlement in orphan.settlements][-1] == 49
+    assert not orphan.never_sent(an_open_hold(long)), "its mark is gone with its first segment"
 
 
 def test_after_its_end_a_journal_takes_nothing_more(tmp_path: Path) -> None:

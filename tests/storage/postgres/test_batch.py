@@ -7,7 +7,7 @@ import pytest
 
 from tollkeeper.core.errors import QueueFull, StoreUnavailable
 from tollkeeper.storage.postgres import batch
-from tollkeeper.storage.postgres.batch import BadRow, Batcher
+from tollkeeper.storage.postgres.batch import BadRow, Batcher, Unforeseen
 
 
 class Desk:
@@ -139,12 +139,22 @@ async def test_a_row_that_must_be_sent_is_sent_even_if_nobody_waits() -> None:
     assert desk.batches == [[1]]
 
 
-async def test_after_an_unexpected_failure_the_next_rows_are_booked() -> None:
+async def test_an_unforeseen_failure_may_have_come_after_the_commit() -> None:
     desk = Desk()
     desk.open.set()
-    desk.failures = [RuntimeError("surprise")]
+    desk.failures = [RuntimeError("surprise"), AttributeError("another")]
     batcher = Batcher(desk.book)
-    with pytest.raises(RuntimeError):
+    assert await batcher.submit(1) == 10
+    assert desk.batches == [[1]] * 3
+
+
+async def test_after_one_that_stays_the_next_rows_are_booked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "RETRY_SECONDS", (0.0, 0.0))
+    desk = Desk()
+    desk.open.set()
+    desk.failures = [RuntimeError("surprise") for _ in range(3)]
+    batcher = Batcher(desk.book)
+    with pytest.raises(Unforeseen):
         await batcher.submit(1)
     assert await batcher.submit(2) == 20
 

@@ -182,3 +182,21 @@ async def test_why_the_feed_cannot_be_read_is_told_until_it_can(database: Databa
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)
+
+
+async def test_a_clock_that_jumps_is_told_again_and_one_that_stays_wrong_is_not(
+    heard: tuple[Changes, list[Change]], owner: asyncpg.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes, _ = heard
+    moved = "create or replace function ledger_now() returns timestamptz language sql stable return now() + interval {}"
+    for away in ("'-10 minutes'", "'10 minutes'", "'20 minutes'", "'0'"):
+        await owner.execute(moved.format(away))
+        for _ in range(3):
+            await changes.look()
+    told = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
+    assert [line.partition("the database")[0] for line in told] == [
+        "This machine's clock is 600 s ahead of ",
+        "This machine's clock is 600 s behind ",
+        "This machine's clock is 1200 s behind ",
+        "this machine's clock is right again",
+    ]

@@ -545,6 +545,7 @@ gateway ban_ip
 gateway checkpoint_batch
 gateway hold_batch
 gateway hold_once_batch
+gateway hold_one
 gateway ledger_now
 gateway note_cut
 gateway note_peak
@@ -575,6 +576,7 @@ worker end_run
 worker release_jobs
 worker hold_batch
 worker hold_once_batch
+worker hold_one
 worker ledger_now
 worker lift_suspension
 worker make_partition

@@ -4,7 +4,6 @@ The first line of an input is the peer's address; each of the others is a header
 """
 
 from contextlib import suppress
-from typing import Any
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.client_ip import client_ip, read_networks, written
@@ -18,6 +17,7 @@ from tollkeeper.edge.http.body import BodyReader
 from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.edge.http.upload import UploadReader
 from tollkeeper.relay.dispatch.provider_refusal import seconds_in
+from tools.asked import Asked
 from tools.fuzz.target import Grown, Target
 
 # As much as the server takes of headers, about.
@@ -38,16 +38,11 @@ KNOWN = (
 )
 
 
-async def nothing(*_: Any) -> Any:
-    """What no header needs: the body, and the way back."""
-
-
 def exchange_of(data: bytes) -> Exchange:
     peer, *lines = data.split(b"\n")
     pairs = [line.partition(b":")[::2] for line in lines[:HEADERS_MOST]]
     headers = [(name.strip().lower(), value.strip()) for name, value in pairs]
-    scope = {"method": "POST", "path": "/", "headers": headers, "client": (peer.decode("latin-1"), 1)}
-    return Exchange(scope, nothing, nothing, 0)
+    return Exchange(Asked(headers=headers, peer=(peer.decode("latin-1"), 1)), 0)
 
 
 def check(data: bytes) -> None:

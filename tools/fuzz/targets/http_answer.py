@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, cast
 
-from tollkeeper.providers.http_client.connection import AHEAD_BYTES_MOST, FRAMING_BYTES_MOST, Connection
+from tollkeeper.providers.http_client.connection import AHEAD_BYTES_MOST, FRAMING_BYTES_MOST, READ_BYTES, Connection
 from tools.fuzz.pieces import PIECE_BYTES, as_read, ways_to_cut
 from tools.fuzz.target import Grown, Target
 
@@ -42,14 +42,16 @@ class Heard:
 
     def __init__(self, pieces: list[bytes]) -> None:
         wire = Wire()
-        connection = Connection(("provider.test", 443, True), _nobody, LOOP)
+        buffer = memoryview(bytearray(READ_BYTES))
+        connection = Connection(("provider.test", 443, True), _nobody, LOOP, buffer)
         connection.connection_made(cast(Any, wire))
         connection.ask(b"POST / HTTP/1.1\r\n\r\n", b"")
         self.body = b""
-        for piece in pieces:
+        for read in [piece[at : at + READ_BYTES] for piece in pieces for at in range(0, len(piece), READ_BYTES)]:
             if wire.is_aborted:
                 break
-            connection.data_received(piece)
+            buffer[: len(read)] = read
+            connection.buffer_updated(len(read))
             self.body += connection.take()
             assert not wire.is_paused or wire.is_aborted
         self.can_serve_another = connection.can_serve_another

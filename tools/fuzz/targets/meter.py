@@ -1,8 +1,9 @@
 """The meter of chat answers: it raises nothing but NotAnAnswer, and counts no more than what stands there."""
 
 from tollkeeper.core.calls.chat import CHOICES_MOST
-from tollkeeper.core.calls.meter import Event, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.calls.stream_event import Event
 from tools.fuzz.target import Grown, Target
 
 # Of one event. The tokenizer takes up to 1.4 µs for a character, so more would take longer than it should.
@@ -11,6 +12,7 @@ SIZE_BYTES_MOST = 32 * 1024
 
 def check(data: bytes) -> None:
     _check_stream(data)
+    _check_forms(data)
     meter = Meter()
     try:
         meter.read_whole(data)
@@ -39,6 +41,18 @@ def _check_stream(data: bytes) -> None:
         characters = meter.characters
 
 
+def _check_forms(data: bytes) -> None:
+    """Chunks that are read by what they have in common say the same as if each was parsed."""
+    quick, thorough = Meter(), Meter()
+    thorough.chunk_form.looks_left = 0
+    for event in EventSplitter().feed(data + b"\n\n"):
+        told = data_of(event)
+        if told:
+            assert quick.read_event(told) is thorough.read_event(told)
+            assert (quick.characters, quick.reported) == (thorough.characters, thorough.reported)
+    assert (quick.output_tokens, quick.label) == (thorough.output_tokens, thorough.label)
+
+
 def work(data: bytes) -> None:
     """One event, and its count."""
     meter = Meter()
@@ -61,6 +75,10 @@ TARGET = Target(
     check=check,
     work=work,
     seeds=(
+        _event(b'{"index":0,"delta":{"content":"one"}}') * 2
+        + _event(b'{"index":0,"delta":{"content":" two"}}')
+        + _event(b'{"index":0,"delta":{"content":"a"}}', b',"obfuscation":"x1"')
+        + _event(b'{"index":0,"delta":{"content":"b"}}', b',"obfuscation":"y22"'),
         _event(b'{"index":0,"delta":{"role":"assistant","content":"Hello, w\\u00f6rld \\ud83d\\ude00"}}')
         + _event(b'{"index":1,"delta":{"reasoning_content":"hm","tool_calls":[' + CALL + b"]}}")
         + _event(b'{"index":0,"delta":{},"finish_reason":"stop"}')

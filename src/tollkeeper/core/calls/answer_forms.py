@@ -144,6 +144,8 @@ class ReceivedChoice(msgspec.Struct, forbid_unknown_fields=True):
     logprobs: dict[str, Raw] | None = None
     native_finish_reason: FinishReason | None = None
     stop_reason: QuietNumber | None = None
+    # Of vendors (Moonshot) that report here.
+    usage: ReportedUsage | None = None
     content_filter_results: Raw = NULL
     # Not of the protocol: text of a form that we do not know.
     strange_text: str = ""

@@ -117,7 +117,7 @@ def read_chunk(text: bytes) -> ReceivedAnswer:
         return decode_known(text)
     except NOT_READ:
         pass
-    answer = read_answer(text)
+    answer = _read_unknown(text)
     if twice := text_said_twice(text):
         # Where a part is counted as it was written, what it says twice is in it already.
         answer.strange_text += twice[: max(0, len(text) - _characters(answer))]
@@ -137,7 +137,11 @@ def read_answer(text: bytes) -> ReceivedAnswer:
     try:
         return decode_known(text)
     except NOT_READ:
-        pass
+        return _read_unknown(text)
+
+
+def _read_unknown(text: bytes) -> ReceivedAnswer:
+    """Read what has more in it than the protocol knows. Raise NotAnAnswer."""
     try:
         return _read_with_remarks(text)
     except NOT_READ:

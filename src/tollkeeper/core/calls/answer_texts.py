@@ -8,7 +8,7 @@ Rules of this file
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
@@ -69,7 +69,9 @@ def text_in(value: Raw, name: str = "", besides: tuple[str, ...] = (), silent: f
     if size_of(value) > STRINGS_BYTES_MOST:
         return _as_written(value)
     try:
-        return "".join(text for text in _once(_strings(decode_as_written(value), name, silent)) if text not in besides)
+        read = decode_as_written(value)
+        found = _once(_strings(read, name, silent)) if isinstance(read, list | dict) else _alone(read, name)
+        return "".join(text for text in found if text not in besides)
     except NOT_READ:
         # Nested too deep, perhaps, or no UTF-8.
         return _as_written(value)
@@ -176,9 +178,17 @@ def beyond_tokens(logprobs: list[Any], said_characters: int) -> str:
     return text[free_characters:] + "".join(map(str, numbers[free_numbers:]))
 
 
+def _alone(leaf: Any, name: str) -> tuple[str, ...]:
+    """The text of what stands in no list and no object, as `_strings` has it: many chunks have one such remark."""
+    text = name if isinstance(leaf, bool) else str(leaf)
+    is_quiet = text in KNOWN_WORDS or (name in NO_OUTPUT and len(text) <= QUIET_CHARACTERS_MOST)
+    return () if leaf is None or is_quiet else (text,)
+
+
 def _once(strings: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The same text under another name says nothing new. Under its own name it does, as one word of a list may."""
-    times, most = Counter[tuple[str, str]](), Counter[str]()
+    times: dict[tuple[str, str], int] = defaultdict(int)
+    most: dict[str, int] = defaultdict(int)
     for named in strings:
         times[named] += 1
         if times[named] > most[named[1]]:

@@ -7,7 +7,7 @@ Rules of this file
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -57,7 +57,7 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
         fields = decode_fields(body)
         between_steps()
         # To the last number: what stays raw is not looked at closely.
-        read_quotes = sum(_quotes_in_member(name, value) for name, value in fields.items())
+        read_quotes = _quotes_in_body(body, fields)
     except NOT_READ:
         raise malformed(body) from None
     if len(fields) > NAMES_MOST:
@@ -70,6 +70,12 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
             shown = name[:PARAM_CHARACTERS_MOST]
             raise MalformedBody(f"Parameters are written in small letters: {', '.join(priced)}.", param=shown)
     return fields
+
+
+def _quotes_in_body(body: bytes, fields: Mapping[str, Raw]) -> int:
+    if len(body) <= FULLY_READ_BYTES_MOST:
+        return encode(decode(body)).count(b'"')
+    return sum(_quotes_in_member(name, value) for name, value in fields.items())
 
 
 def _quotes_in(value: Raw, levels: int = LEVELS_PARTED) -> int:

@@ -8,7 +8,7 @@ Rules of this file
    guess, and the meter is `unsure`: then only the provider's own report is exact.
 """
 
-from enum import Enum, auto
+from collections import defaultdict
 
 from msgspec import Raw
 
@@ -24,32 +24,23 @@ from tollkeeper.core.calls.answer_forms import (
 from tollkeeper.core.calls.answer_reading import read_answer, read_chunk, read_usage
 from tollkeeper.core.calls.answer_texts import text_beside, text_of_filters, text_of_logprobs, text_seen_again
 from tollkeeper.core.calls.chat import CHOICES_MOST
+from tollkeeper.core.calls.chunk_form import LearnedForm
 from tollkeeper.core.calls.left_out import LeftOut
-from tollkeeper.core.calls.repeated import NO_CHOICE, RepeatedByChoice, RepeatedCalls
+from tollkeeper.core.calls.repeated import NO_CHOICE, RepeatedByChoice, RepeatedCalls, RepeatedMessages
 from tollkeeper.core.calls.reported_usage import usage_in
+from tollkeeper.core.calls.reports import Reports
 from tollkeeper.core.calls.said_twice import text_said_twice
+from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import CHARACTERS_PER_TOKEN, TokenCounter
 from tollkeeper.core.money.prices import Usage
 
-__all__ = ["AnswerTooLong", "Event", "Meter", "NotAnAnswer"]
+__all__ = ["AnswerTooLong", "Meter", "NotAnAnswer"]
 
 # So much text of unknown form, beside an eighth of what is known, may be a vendor's remark about each chunk.
 UNSURE_CHARACTERS = 64
 UNSURE_PART = 8
 # Of one event, or of one answer that came whole, so much is counted: what takes longer would keep other calls waiting.
 EXACT_CHARACTERS_MOST = 65_536
-
-
-class Event(Enum):
-    """What an event of a stream is, for the one who relays it."""
-
-    PASSES = auto()
-    USAGE = auto()
-    # Nothing that callers wait for: a report on the way, a vendor's remark before the first word.
-    ASIDE = auto()
-    DONE = auto()
-    ERROR = auto()
-    MALFORMED = auto()
 
 
 class Meter:
@@ -64,25 +55,26 @@ class Meter:
         "_filters",
         "_finished",
         "_repeated",
+        "_reports",
         "_rest_tokens",
-        "_said_done",
         "_strange",
         "_strange_characters",
-        "_told_characters",
+        "_told",
         "_unread",
         "_untranslated",
         "_untranslated_characters",
         "_unwatched",
         "characters",
+        "chunk_form",
         "is_translated",
-        "reported",
-        "so_far",
+        "said_done",
     )
 
     def __init__(self, choices: int = 1) -> None:
         self._choices = choices
-        self._said_done = False
-        self._counters: dict[int, TokenCounter] = {}
+        # Whether the provider says itself that it is done.
+        self.said_done = False
+        self._counters = defaultdict[int, TokenCounter](TokenCounter)
         self._finished: set[int] = set()
         # What came whole, until its words are counted.
         self._unread = b""
@@ -95,13 +87,11 @@ class Meter:
         self._rest_tokens = 0
         self._calls = RepeatedCalls()
         self._repeated = RepeatedByChoice()
+        self.chunk_form = LearnedForm()
         # By choice, the last remarks on what was filtered: the same again says nothing new.
         self._filters: dict[int, Raw] = {}
-        # By choice, how long the longest message is that stood beside a delta.
-        self._told_characters: dict[int, int] = {}
-        self.reported: Usage | None = None
-        # What was reported on the way, by a provider that does: its input is right, its output is not yet.
-        self.so_far: Usage | None = None
+        self._told = RepeatedMessages()
+        self._reports = Reports()
         # Of output so far.
         self.characters = 0
         # Whether we have translated the answer, and whatever stands in it was put there by us.
@@ -123,15 +113,25 @@ class Meter:
         return self._estimated_tokens + self._strange.total + left_out_tokens
 
     @property
-    def finished(self) -> bool:
-        """Whether every choice has given its reason to end; once the provider says that it is done, all that began."""
-        wanted = 1 if self._said_done else self._choices
-        return len(self._finished) >= wanted and self._finished >= self._counters.keys()
+    def reported(self) -> Usage | None:
+        """The provider's last word."""
+        return self._reports.last(self._words)
 
     @property
-    def said_done(self) -> bool:
-        """Whether the provider says itself that it is done."""
-        return self._said_done
+    def so_far(self) -> Usage | None:
+        """What was reported on the way: its input is right, its output is not yet."""
+        return self._reports.so_far(self._words)
+
+    @property
+    def _words(self) -> int:
+        """Characters of output, without what a vendor remarks beside it."""
+        return self.characters - self._strange_characters
+
+    @property
+    def finished(self) -> bool:
+        """Whether every choice has given its reason to end; once the provider says that it is done, all that began."""
+        wanted = 1 if self.said_done else self._choices
+        return len(self._finished) >= wanted and self._finished >= self._counters.keys()
 
     @property
     def unfinished(self) -> list[int]:
@@ -151,15 +151,27 @@ class Meter:
     def read_event(self, data: bytes) -> Event:
         """Watch the next event of a streamed answer."""
         if data == b"[DONE]":
-            self._said_done = True
+            self.said_done = True
             return Event.DONE
+        words = self.chunk_form.words_of(data)
+        if words is not None:
+            self.count_words(words)
+            return Event.PASSES
         try:
             answer = read_chunk(data)
         except NotAnAnswer:
             return Event.MALFORMED
         if answer.error is not None:
             return Event.ERROR
-        return self._read_chunk(answer)
+        kind = self._read_chunk(answer)
+        if self._choices == 1:
+            self.chunk_form.look(data, answer)
+        return kind
+
+    def count_words(self, words: str) -> None:
+        """Count what `chunk_form` has found in an event, which is all that it says."""
+        self.characters += len(words)
+        self._counters[0].feed(words)
 
     def _read_chunk(self, answer: ReceivedAnswer) -> Event:
         self._exact_characters = EXACT_CHARACTERS_MOST
@@ -168,8 +180,10 @@ class Meter:
             return kind
         for choice in choices or ():
             self._watch(choice)
-        if answer.usage is not None:
-            self.reported = usage_in(answer.usage) or self.reported
+        usage = answer.usage
+        if usage is None and choices and self._choices == 1:
+            usage = choices[-1].usage
+        self._reports.note(usage_in(usage), self._words)
         self._read_beside(answer)
         return Event.PASSES
 
@@ -177,14 +191,14 @@ class Meter:
         """What an event without choices is. One that callers may see, and that reports nothing, may say something."""
         if answer.usage is not None:
             reported = usage_in(answer.usage)
-            self.reported = reported or self.reported
+            self._reports.note(reported, self._words)
             if reported is None:
                 self._read_beside(answer)
             return Event.USAGE
         if answer.choices is None:
             return Event.PASSES
         if answer.usage_so_far is not NULL:
-            self.so_far = usage_in(read_usage(answer.usage_so_far)) or self.so_far
+            self._reports.note_on_the_way(usage_in(read_usage(answer.usage_so_far)))
         return Event.ASIDE
 
     def _read_beside(self, answer: ReceivedAnswer) -> None:
@@ -194,6 +208,8 @@ class Meter:
             beside = text_beside(answer)
         label, index = answer.label, answer.choices[0].index if answer.choices else NO_CHOICE
         if beside or index or self._choices > 1 or label != self._repeated.label:
+            # A chunk that said what the others say would be news after it.
+            self.chunk_form.form = None
             self._count_strange(self._repeated.news(index, beside, label))
 
     def read_whole(self, body: bytes) -> None:
@@ -201,7 +217,7 @@ class Meter:
         answer = read_answer(body)
         if answer.error is not None or answer.choices is None:
             raise NotAnAnswer
-        self.reported = usage_in(answer.usage)
+        self._reports.note(usage_in(answer.usage))
         self._unread, self._unwatched = body, answer.choices
         if beside := text_beside(answer):
             self._unwatched.append(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
@@ -229,7 +245,7 @@ class Meter:
     def _watch(self, choice: ReceivedChoice) -> None:
         # Choices that nobody could have asked for are counted as one.
         index = choice.index if 0 <= choice.index < CHOICES_MOST else CHOICES_MOST
-        counter = self._counter(index)
+        counter = self._counters[index]
         if choice.finish_reason:
             self._finished.add(index)
         # Where a whole message stands beside a delta, it says again what has been said.
@@ -248,15 +264,9 @@ class Meter:
             self._filters[index] = filters
             strange += text_of_filters(filters)
         if choice.delta is not None and choice.message is not None:
-            strange += self._beyond(index, text, choice.message.text)
+            strange += self._told.news(index, text, choice.message.text)
         if strange:
             self._count_strange(strange)
-
-    def _beyond(self, index: int, text: str, told: str) -> str:
-        """What a whole message beside a delta tells that has not been said before."""
-        new = told[self._told_characters.get(index, 0) :]
-        self._told_characters[index] = max(self._told_characters.get(index, 0), len(told))
-        return new[len(text) :]
 
     def _read_unusual(self, index: int, choice: ReceivedChoice) -> str:
         """The text of calls of tools. What a vendor wants to see again may be output, but for thoughts that we have put
@@ -288,9 +298,3 @@ class Meter:
         self._strange.feed(self._bounded(text))
         self.characters += len(text)
         self._strange_characters += len(text)
-
-    def _counter(self, index: int) -> TokenCounter:
-        counter = self._counters.get(index)
-        if counter is None:
-            counter = self._counters[index] = TokenCounter()
-        return counter

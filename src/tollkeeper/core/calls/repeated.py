@@ -78,6 +78,22 @@ class RepeatedByChoice:
         return new
 
 
+class RepeatedMessages:
+    """Whole messages that stand beside deltas, and say again what those said."""
+
+    __slots__ = ("_characters",)
+
+    def __init__(self) -> None:
+        # By choice, how long the longest was.
+        self._characters: dict[int, int] = {}
+
+    def news(self, index: int, text: str, told: str) -> str:
+        """What of a message was not told before, nor is in the text of the delta beside it."""
+        known = self._characters.get(index, 0)
+        self._characters[index] = max(known, len(told))
+        return told[known:][len(text) :]
+
+
 class RepeatedCalls:
     """A call of a tool has one id and one name, at its beginning or on each of its parts. Others are texts."""
 

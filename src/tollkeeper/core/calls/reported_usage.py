@@ -42,8 +42,9 @@ class PromptDetails(msgspec.Struct):
 
 
 class CompletionDetails(msgspec.Struct):
-    """Details of the output. Thoughts are output like any other, and not read."""
+    """Details of the output. Thoughts are output like any other, and in it; but see `_thoughts_beside`."""
 
+    reasoning_tokens: Any = None
     audio_tokens: Any = None
     image_tokens: Any = None
 
@@ -62,6 +63,7 @@ class PlainUsage(msgspec.Struct):
 
 class ReportedUsage(PlainUsage):
     completion_tokens_details: CompletionDetails | None = None
+    total_tokens: Any = None
     server_tool_use: Any = None
 
 
@@ -76,7 +78,15 @@ def usage_in(usage: ReportedUsage | None) -> Usage | None:
     parts = None
     if of_input.has_parts or of_output.audio_tokens or of_output.image_tokens or usage.server_tool_use:
         parts = _parts(usage, of_input, of_output)
-    return Usage(usage.prompt_tokens, usage.completion_tokens, of_input.cached_tokens or 0, parts)
+    beside = _thoughts_beside(usage, of_output)
+    return Usage(usage.prompt_tokens, usage.completion_tokens + beside, of_input.cached_tokens or 0, parts, beside)
+
+
+def _thoughts_beside(usage: ReportedUsage, of_output: CompletionDetails) -> int:
+    """Some vendors (xAI) tell thoughts beside the completion: then the total is right only with them added."""
+    thought = _number(of_output.reasoning_tokens)
+    is_beside = thought > 0 and usage.total_tokens == usage.prompt_tokens + usage.completion_tokens + thought
+    return thought if is_beside else 0
 
 
 def _parts(usage: ReportedUsage, of_input: PromptDetails, of_output: CompletionDetails) -> UsageParts | None:

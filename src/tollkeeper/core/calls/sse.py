@@ -5,6 +5,8 @@ import re
 EVENT_BYTES_MOST = 4 * 1024 * 1024
 
 DONE = b"data: [DONE]\n\n"
+# What an event of one line of data has beside that.
+PLAIN_BYTES = len(b"data: \n\n")
 KEEP_ALIVE = b": keep-alive\n\n"
 
 # A CR before it is part of the line that it ends. Patterns that begin with one certain byte are searched for fastest.
@@ -62,6 +64,11 @@ class EventSplitter:
         return piece
 
     @property
+    def is_between(self) -> bool:
+        """Whether all that has come were whole events."""
+        return self._begun and not self._rest
+
+    @property
     def rest(self) -> bytes:
         """What came after the last whole event."""
         return bytes(self._rest)
@@ -69,15 +76,16 @@ class EventSplitter:
 
 def data_of(event: bytes) -> bytes | None:
     """The data of an event; None where it has none, as in a comment."""
-    if is_plain(event):
+    # As in `is_plain`: a function more for each of thousands would be felt.
+    if event.startswith(b"data: ") and event.find(b"\n") == len(event) - 2:
         return event[6:-2].removesuffix(b"\r")
     lines = _DATA_LINE.findall(event)
     return b"\n".join(line.removeprefix(b" ") for line in lines) if lines else None
 
 
 def is_plain(event: bytes) -> bool:
-    """Whether it is one line of data and nothing else."""
-    return event.startswith(b"data: ") and event.find(b"\n") == len(event) - 2
+    """Whether it is one line of data and nothing else, to its end."""
+    return event.startswith(b"data: ") and event.find(b"\n") == len(event) - 2 and event.endswith(b"\n\n")
 
 
 def event(data: bytes) -> bytes:

@@ -46,6 +46,10 @@ class UsageSource(StrEnum):
     NONE = "none"
 
 
+# Of charges in which the input may not be as the provider reported it.
+OF_COUNTS = frozenset({UsageSource.COUNTED, UsageSource.COUNTED_INPUT})
+
+
 class Charged(Enum):
     """How much of what was used is charged."""
 
@@ -113,8 +117,23 @@ class Charge(msgspec.Struct, frozen=True):
     usage: Usage
     source: UsageSource
 
+    def goes_by_input_of(self, ask: Ask) -> bool:
+        """Whether it is by what was known of the input before the call, and not by what was reported."""
+        return self.source in OF_COUNTS and self.usage.input_units == ask.input_units
+
 
 NOTHING = Charge(Quota(0), Usage(0), UsageSource.NONE)
+
+
+def needs_report(terms: ChargeTerms, meter: Readings) -> bool:
+    """Whether only the provider's report says what was used: thoughts without words and uses of tools come at the end
+    of an answer; what images, audio, files, written caches and what we cannot translate came to is said once, first or
+    last."""
+    ask = terms.ask
+    if terms.token_caps.hidden_reasoning or ask.thinks or ask.uses_held:
+        return True
+    is_unknown = ask.has_media or ask.untranslated_tokens or (bool(ask.parts) and terms.rate.price.parts is not None)
+    return bool(is_unknown) and meter.so_far is None and meter.reported is None
 
 
 def charge(
@@ -161,7 +180,7 @@ def _used(terms: ChargeTerms, readings: Readings, *, complete: bool, covered_tok
         return report, UsageSource.PROVIDER
     if report:
         return _with_output(report, counted_tokens), UsageSource.COUNTED
-    so_far = _believed(readings.so_far, terms) or Usage(terms.ask.input_units)
+    so_far = _believed(readings.so_far, terms) or Usage(asked_units)
     # What was thought before it was spoken is known from such reports alone.
     output_tokens = max(counted_tokens, so_far.output_units)
     source = UsageSource.COUNTED if output_tokens else UsageSource.COUNTED_INPUT
@@ -183,7 +202,7 @@ def _believed(report: Usage | None, terms: ChargeTerms) -> Usage | None:
     cap = ask.max_output_tokens
     if cap is None:
         return report
-    if caps.hidden_reasoning or ask.thinks:
+    if caps.hidden_reasoning or ask.thinks or report.beside_units:
         cap = max(cap, caps.max_output_tokens)
     return report if report.output_units <= with_slack(cap * ask.n) else None
 

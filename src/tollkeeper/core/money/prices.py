@@ -31,12 +31,14 @@ _IN_JOURNALS = {"input_units": "input_tokens", "output_units": "output_tokens", 
 
 class Usage(msgspec.Struct, frozen=True, rename=_IN_JOURNALS, omit_defaults=True):
     """Counts of the units that are priced: model tokens, or, of media, images, characters and seconds, which are input.
-    `cached_units` are part of `input_units`, and so are those of `parts`, which few calls have."""
+    `cached_units` are part of `input_units`, and so are those of `parts`, which few calls have. `beside_units` are part
+    of `output_units`: thoughts that a provider told beside what it said."""
 
     input_units: int
     output_units: int = 0
     cached_units: int = 0
     parts: UsageParts | None = None
+    beside_units: int = 0
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,6 +63,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     # Tools of the vendor's that it may use: held for once each, and charged as reported.
     may_use: frozenset[str] = frozenset()
 
+    # What is held for it, where that was asked for already.
+    quoted: Quota = Quota(0)
+
     @property
     def is_bound(self) -> bool:
         return self.uncounted_bytes > 0

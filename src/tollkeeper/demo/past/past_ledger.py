@@ -10,7 +10,7 @@ import asyncpg
 import msgspec
 
 from tollkeeper.ports import HoldOrder, Settlement
-from tollkeeper.storage.ledger.sql_ledger import columns, hold_row, settle_row
+from tollkeeper.storage.ledger.ledger_rows import columns, hold_row, settle_row
 
 LIVE = """
 create function pg_temp.live(

@@ -12,6 +12,8 @@ from tollkeeper.demo.servers.process import Server
 
 class Redis(Server):
     name = "redis"
+    # Where it listens.
+    host = "127.0.0.1"
 
     def __init__(self, *options: str, password: str | None = None, within: Path | None = None) -> None:
         """`options`: as on the command line of redis-server, beside the usual ones. `password`: one that several share;
@@ -23,7 +25,7 @@ class Redis(Server):
 
     @property
     def url(self) -> str:
-        return f"redis://:{self.password}@127.0.0.1:{self.port}/0"
+        return f"redis://:{self.password}@{self.host}:{self.port}/0"
 
     def start(self) -> None:
         # In a file: everybody can read a command line.
@@ -32,14 +34,14 @@ class Redis(Server):
         super().start()
 
     def command(self) -> Sequence[str]:
-        usual = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(self.folder)]
+        usual = ["--bind", self.host, "--save", "", "--appendonly", "no", "--dir", str(self.folder)]
         return ["redis-server", str(self.folder / "redis.conf"), "--port", str(self.port), *usual, *self._options]
 
     def is_ready(self) -> bool:
         greeting, welcome = (f"AUTH {self.password}\r\n".encode(), b"+OK\r\n") if self.password else (b"", b"")
         wanted = welcome + b"+PONG\r\n"
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with socket.create_connection((self.host, self.port), timeout=1) as connection:
                 connection.sendall(greeting + b"PING\r\n")
                 return connection.recv(len(wanted), socket.MSG_WAITALL) == wanted
         except OSError:
@@ -48,7 +50,7 @@ class Redis(Server):
     def ask(self, *command: str | int) -> list[str]:
         """What the server answers to one command, line by line. (By its own client: these tools are also used where
         none for Python is installed.)"""
-        asked = ["redis-cli", "-e", "-p", str(self.port), *map(str, command)]
+        asked = ["redis-cli", "-e", "-h", self.host, "-p", str(self.port), *map(str, command)]
         known = os.environ | ({"REDISCLI_AUTH": self.password} if self.password else {})
         done = subprocess.run(asked, env=known, capture_output=True, text=True, check=True, timeout=30)
         return done.stdout.splitlines()

@@ -26,8 +26,8 @@ from tollkeeper.core.errors import (
     TooMuchInReading,
     UnexpectedBody,
 )
-from tollkeeper.edge.http import asgi
 from tollkeeper.edge.http.exchange import Exchange
+from tollkeeper.server.application import CallerGone
 from tollkeeper.steady import Timeout
 
 Decoded = TypeVar("Decoded")
@@ -119,51 +119,58 @@ class KeptBody:
         self._begun = 0.0
 
     async def read(self) -> bytes:
-        taken = bytearray()
-        await self.read_into(taken.extend)
-        return bytes(taken)
+        pieces: list[bytes] = []
+        await self.read_into(pieces.append)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def read_into(self, take: Callable[[bytes], None]) -> None:
         """Hand the body to `take`, piece by piece as it arrives; what `take` raises ends the reading.
         Too large is refused before it is read, where the length is announced."""
-        if (self._exchange.header(b"content-encoding") or "identity") != "identity":
+        exchange = self._exchange
+        if (exchange.header(b"content-encoding") or "identity") != "identity":
             raise CompressedBody
-        announced_bytes = _announced_bytes(self._exchange)
+        announced_bytes = _announced_bytes(exchange)
         if announced_bytes > self._limit_bytes:
             raise BodyTooLarge(self._limit_bytes)
-        await self._ask_for(announced_bytes)
+        if announced_bytes > LARGE_BYTES:
+            await self._ask_for_payment()
+        whole = exchange.http.whole_body()
+        if whole is not None:
+            # Most have come with their heads.
+            await self._note(whole)
+            take(whole)
+            return
         self._is_large = announced_bytes > FREE_BYTES
-        self._owners = _owners(self._exchange)
         self._begun = asyncio.get_running_loop().time()
         try:
             async with Timeout(min(LOOK_SECONDS, self._bodies.seconds_most), self._seconds_more):
-                while await self._read_piece(take):
-                    pass
+                while not exchange.http.is_read:
+                    piece = await exchange.http.read()
+                    await self._note(piece)
+                    take(piece)
         except TimeoutError:
             raise SlowBody from None
+        except CallerGone:
+            raise BadRequest("The connection closed before the body was complete.") from None
 
-    async def _read_piece(self, take: Callable[[bytes], None]) -> bool:
-        """Whether there is more to come."""
-        message = await self._exchange.receive()
-        if asgi.is_disconnect(message):
-            raise BadRequest("The connection closed before the body was complete.")
-        piece = asgi.body_piece(message)
+    async def _note(self, piece: bytes) -> None:
+        """Count a piece, and see whether it may be taken."""
         before_bytes, self._size_bytes = self._size_bytes, self._size_bytes + len(piece)
         if self._size_bytes > self._limit_bytes:
             self._size_bytes = before_bytes
             raise BodyTooLarge(self._limit_bytes)
         if self._size_bytes > FREE_BYTES:
             self._is_large = True
+            self._owners = self._owners or _owners(self._exchange)
             self._bodies.add(_counted_bytes(self._size_bytes) - _counted_bytes(before_bytes), self._owners)
             if self._bodies.is_too_much(self._owners):
                 raise TooMuchInReading
-            await self._ask_for(self._size_bytes)
-        self._exchange.heard_out = asgi.is_last(message)
-        take(piece)
-        return not self._exchange.heard_out
+            if self._size_bytes > LARGE_BYTES:
+                await self._ask_for_payment()
 
-    async def _ask_for(self, size_bytes: int) -> None:
-        if size_bytes > LARGE_BYTES and not self._is_paid_for:
+    async def _ask_for_payment(self) -> None:
+        """Once for a large body."""
+        if not self._is_paid_for:
             self._is_paid_for = True
             await self._can_pay()
 
@@ -193,16 +200,15 @@ def decode_json(body: bytes, into: type[Decoded]) -> Decoded:
 async def drain(exchange: Exchange) -> None:
     """Take the rest of a body that was refused unread, for as long as it keeps coming: a client that is still sending
     when the connection ends would never see why."""
-    if exchange.heard_out or not _sends_body(exchange):
+    request = exchange.http
+    if request.is_read or not _sends_body(exchange):
         return
     left_bytes = DRAINED_BYTES_MOST
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(TimeoutError, CallerGone):
         async with asyncio.timeout(DRAINED_SECONDS):
-            while left_bytes > 0 and not exchange.heard_out:
+            while left_bytes > 0 and not request.is_read:
                 async with asyncio.timeout(SILENCE_SECONDS):
-                    message = await exchange.receive()
-                left_bytes -= len(asgi.body_piece(message))
-                exchange.heard_out = asgi.is_last(message)
+                    left_bytes -= len(await request.read())
 
 
 def _counted_bytes(size_bytes: int) -> int:

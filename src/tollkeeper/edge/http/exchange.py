@@ -3,8 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -18,11 +17,8 @@ from tollkeeper.edge.call_log import CallLine
 from tollkeeper.metrics.calls import SettledCall
 from tollkeeper.ports import Ban
 from tollkeeper.relay.dispatch.attempt import Attempt
+from tollkeeper.server.application import Header, HttpRequest
 
-AsgiScope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Header = tuple[bytes, bytes]
 Before = Callable[[], Awaitable[None]]
 
 JSON: tuple[Header, ...] = ((b"content-type", b"application/json"),)
@@ -45,11 +41,16 @@ ANY_ORIGIN: tuple[Header, ...] = (
 )
 
 
+def answer_no_more(*_: object) -> None:
+    """Its answer is known: there is no other. (What answers refers to the exchange, and it would refer to that.)"""
+
+
 class Exchange:
     """The request side, and the way back. Headers are looked up, not parsed into anything."""
 
     __slots__ = (
         "_by_name",
+        "_has_doubles",
         "_id_text",
         "address",
         "admitted_at_us",
@@ -64,47 +65,44 @@ class Exchange:
         "early_answer",
         "first_byte_seconds",
         "headers",
-        "heard_out",
+        "hold_seconds",
+        "http",
         "id_names",
         "ip",
         "key_header",
         "limit",
+        "limits_seconds",
         "line",
         "method",
         "model",
         "path",
         "peer",
         "query",
-        "receive",
         "request_id",
-        "send",
         "settled",
         "unix_milliseconds",
     )
 
-    def __init__(self, scope: AsgiScope, receive: Receive, send: Send, unix_milliseconds: int) -> None:
-        self.receive = receive
-        self.send = send
+    def __init__(self, request: HttpRequest, unix_milliseconds: int) -> None:
+        self.http = request
         self.begun = time.perf_counter()
         self.unix_milliseconds = unix_milliseconds
         self.request_id = uuid7(unix_milliseconds, os.urandom(10))
         self._id_text = ""
         self.answered = False
-        # Whether the request's body has been read to its end.
-        self.heard_out = False
         # Refuses now what is still being worked on; what comes of that work later is not sent any more.
         # What is given with it is done first, within moments.
-        self.answer_now: Callable[[GatewayError, Before | None], None] = lambda *_: None
+        self.answer_now: Callable[[GatewayError, Before | None], None] = answer_no_more
         # That refusal, on its way.
         self.early_answer: asyncio.Future[None] | None = None
-        self.method: str = scope["method"]
+        self.method = request.method
         # As it was sent: an encoded slash is no slash, and no route has a name that needs encoding.
-        self.path: str = scope["raw_path"].decode("latin-1") if "raw_path" in scope else scope["path"]
-        self.query: bytes = scope.get("query_string", b"")
-        self.headers: Sequence[Header] = scope["headers"]
+        self.path = request.path.decode("latin-1")
+        self.query = request.query
+        self.headers = request.headers
         self._by_name: dict[bytes, bytes] = dict(self.headers)
-        client = scope.get("client")
-        self.peer: str = client[0] if client else ""
+        self._has_doubles = len(self._by_name) != len(self.headers)
+        self.peer = request.peer[0]
         self.address: Address | None = None
         # Where a key may stand beside Authorization, and under what names the id is told: both as the route has it.
         self.key_header: bytes | None = None
@@ -118,6 +116,8 @@ class Exchange:
         # How the tightest of its caller's rate limits stands, once that is known.
         self.limit: WindowStanding | None = None
         # For the log line and the metrics alone:
+        self.limits_seconds: float | None = None
+        self.hold_seconds: float | None = None
         self.admitted_at_us: int | None = None
         self.model: str | None = None
         self.settled: SettledCall | None = None
@@ -143,8 +143,22 @@ class Exchange:
             raise KeysDiffer
         return f"Bearer {key}"
 
+    def when_left(self, act: Callable[[], None]) -> None:
+        """Act when the client hangs up, unless it was answered by then."""
+
+        def left() -> None:
+            if not self.answered:
+                act()
+
+        self.http.on_left = left
+        if self.http.is_gone:
+            left()
+
     def id_headers(self) -> tuple[Header, ...]:
-        return tuple((name, self.id_text.encode()) for name in self.id_names)
+        text = self.id_text.encode()
+        if len(self.id_names) == 1:
+            return ((self.id_names[0], text),)
+        return tuple((name, text) for name in self.id_names)
 
     def claim(self) -> bool:
         """The right to answer, for the first who asks."""
@@ -164,8 +178,13 @@ class Exchange:
     def note_first_byte(self) -> None:
         self.first_byte_seconds = time.perf_counter() - self.begun
 
-    def note_limits(self, outcome: LimitOutcome) -> None:
+    def note_hold(self, waited_seconds: float) -> None:
+        # It may have been asked for more than once.
+        self.hold_seconds = (self.hold_seconds or 0.0) + waited_seconds
+
+    def note_limits(self, outcome: LimitOutcome, waited_seconds: float | None) -> None:
         self.limit = outcome.standing
+        self.limits_seconds = waited_seconds
         if outcome.refused is None:
             self.admitted_at_us = outcome.at_us
 
@@ -184,7 +203,7 @@ class Exchange:
         value = self._by_name.get(name)
         if value is None:
             return None
-        if not value.isascii() or len(self.header_lines(name)) > 1:
+        if not value.isascii() or (self._has_doubles and len(self.header_lines(name)) != 1):
             raise MalformedHeader(f"The header '{name.decode()}' must be sent once, in plain ASCII.")
         return value.decode("ascii")
 
@@ -192,7 +211,7 @@ class Exchange:
         """Every value of a header, in order."""
         if name not in self._by_name:
             return ()
-        if len(self._by_name) == len(self.headers):
+        if not self._has_doubles:
             return (self._by_name[name],)
         return [value for header, value in self.headers if header == name]
 
@@ -204,10 +223,6 @@ class Sent(msgspec.Struct, frozen=True):
     body_bytes: int
     # Its end will not come, and what was sent of it must not look whole.
     broken_off: bool = False
-
-
-class BrokenOff(Exception):
-    """For the server: to break the connection off is the only way to say it in the middle of a file."""
 
 
 class Reply(msgspec.Struct, frozen=True):

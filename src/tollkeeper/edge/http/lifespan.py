@@ -2,7 +2,7 @@
 
 Rules of this file
 1. SIGTERM is ours. It begins the lame-duck time: /readyz says 503, calls are still taken, and each answer ends its
-   connection. After `lame_duck_seconds` it goes on to the server as SIGINT, which closes the port.
+   connection. After `lame_duck_seconds` the port is closed.
 2. Calls under way get `drain_seconds`; then they are told that the node stops, and are charged for what was delivered.
 3. SIGTERM may come twice, from the service manager and from the main process, and means no more then. SIGUSR1 comes
    from the main process alone, for somebody who does not want to wait: each one goes a stage further.
@@ -13,18 +13,16 @@ Rules of this file
 
 import asyncio
 import logging
-import os
 import signal
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import IntEnum
 
-from tollkeeper.edge.http import asgi
-from tollkeeper.edge.http.exchange import Receive, Send
 from tollkeeper.relay.call import Running
+from tollkeeper.server.application import Port
 
 # Time for calls that were told to end: one last event, one settlement.
 LAST_WORDS_SECONDS = 7.0
-HANG_UP = (b"connection", b"close")
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +48,11 @@ class Stopping:
         self._running = running
         self._lame_duck_seconds = lame_duck_seconds
         self._drain_seconds = drain_seconds
-        self._overdue = asyncio.Event()
+        self._port: Port | None = None
 
-    def catch_signals(self) -> None:
+    def begin_with(self, port: Port) -> None:
         """From now on, SIGTERM, SIGUSR1 and SIGUSR2 come here."""
+        self._port = port
         loop = asyncio.get_running_loop()
         try:
             loop.add_signal_handler(signal.SIGTERM, self.begin)
@@ -89,10 +88,6 @@ class Stopping:
         else:
             self._end_calls()
 
-    async def wait_until_overdue(self) -> None:
-        """Calls have had their time and their last words, and the server still does not say that it ended."""
-        await self._overdue.wait()
-
     async def finish(self) -> None:
         """Wait for calls whose callers are gone: the server knows nothing of those."""
         self._drain()
@@ -102,18 +97,10 @@ class Stopping:
         except TimeoutError:
             log.error("calls are still under way; the journal and the sweeper will settle them")
 
-    def last_on_its_connection(self, send: Send) -> Send:
-        """Whoever kept the connection for further calls would send them to a port that is about to close."""
-
-        async def sending(message: asgi.AsgiMessage) -> None:
-            await send(asgi.with_header(message, HANG_UP) if asgi.is_response_start(message) else message)
-
-        return sending
-
     def _close_port(self) -> None:
-        if self._stage < StoppingStage.DRAINING:
+        if self._stage < StoppingStage.DRAINING and self._port is not None:
             self._drain()
-            os.kill(os.getpid(), signal.SIGINT)
+            self._port.close()
 
     def _drain(self) -> None:
         if self._stage < StoppingStage.DRAINING:
@@ -124,22 +111,15 @@ class Stopping:
         if self._stage < StoppingStage.ENDING:
             self._stage = StoppingStage.ENDING
             self._running.end_all()
-            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._overdue.set)
+            if self._port is not None:
+                # They have had their last words. Who does not take them is not waited for.
+                asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._port.abort)
 
 
-async def lifespan(life: AbstractAsyncContextManager[object], stopping: Stopping, receive: Receive, send: Send) -> None:
-    """Keep `life` open from startup to the end of the last call."""
-    await receive()
+@asynccontextmanager
+async def lifespan(life: AbstractAsyncContextManager[object], stopping: Stopping, port: Port) -> AsyncIterator[None]:
+    """Keep `life` open from before the first connection to the end of the last call."""
     async with life:
-        stopping.catch_signals()
-        await send(asgi.LIFESPAN_STARTED)
-        shutdown = asyncio.ensure_future(receive())
-        overdue = asyncio.ensure_future(stopping.wait_until_overdue())
-        await asyncio.wait({shutdown, overdue}, return_when=asyncio.FIRST_COMPLETED)
-        overdue.cancel()
+        stopping.begin_with(port)
+        yield
         await stopping.finish()
-    if not shutdown.done():
-        # The server waits for a client that does not read. The books are closed, and nobody else is waited for.
-        log.warning("a client does not take the end of its answer; the process ends without it")
-        os._exit(0)
-    await send(asgi.LIFESPAN_ENDED)

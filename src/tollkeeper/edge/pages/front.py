@@ -3,8 +3,9 @@
 from tollkeeper.core.addresses import Address
 from tollkeeper.edge.documents import answer
 from tollkeeper.edge.endpoints import Services
-from tollkeeper.edge.http.exchange import Exchange, Header, Reply
+from tollkeeper.edge.http.exchange import Exchange, Reply
 from tollkeeper.edge.pages.pages import language_of
+from tollkeeper.server.application import Header
 
 PAGE_KEPT_SECONDS = 300
 ASSET_KEPT_SECONDS = 3_600

@@ -121,6 +121,11 @@ class UpstreamAnswer(Protocol):
         """The next piece as soon as it has come; b"" at the proper end. Raise UpstreamFailed."""
         ...
 
+    def pass_by(self, take: Callable[[bytes], bool]) -> None:
+        """While a `read` waits, offer what comes to `take`, in the moment it comes. What that takes is not read; it
+        takes nothing where it returns False. An answer may offer nothing."""
+        ...
+
     async def close(self) -> None:
         """Be done with it: the connection is kept if the body was read to its end, and closed at once otherwise."""
         ...

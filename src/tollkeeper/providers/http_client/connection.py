@@ -2,8 +2,10 @@
 
 Rules of this file
 1. What a provider sends is bounded: a head, a trailer or framing without any body by `FRAMING_BYTES_MOST`, what
-   nobody has read yet by about `AHEAD_BYTES_MOST`.
+   nobody has read yet by `AHEAD_BYTES_MOST` and one reading more.
 2. Whatever comes beyond the answer that was asked for is read by nobody, and its connection serves no other call.
+3. Whoever waits for more may have what comes at once, without being woken (`pass_by`). What they do not take waits for
+   them to read, and so does all that comes behind it.
 """
 
 import asyncio
@@ -16,25 +18,45 @@ from tollkeeper.ports import Failure
 from tollkeeper.providers.http_client.target import Destination
 
 FRAMING_BYTES_MOST: Final = 64 * 1024
-# A reader who is so far behind holds the provider back.
-AHEAD_BYTES_MOST: Final = 256 * 1024
+# A reader who is so far behind holds the provider back. What waits for a slow one is several times as much: a piece on
+# its way to the server, and what that has not sent yet.
+AHEAD_BYTES_MOST: Final = 32 * 1024
+# As much is read at once: of a provider that is ahead, the kernel would have a quarter of a megabyte.
+READ_BYTES: Final = 32 * 1024
 # One small write is cheaper than two; a large body is not copied.
 JOINED_BYTES_MOST: Final = 64 * 1024
 # Answers that have no body, whatever their headers say.
 BODILESS: Final = frozenset({204, 304})
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     __slots__ = (
-        *("_ahead_bytes", "_ends_with_connection", "_framing_bytes", "_is_paused", "_loop", "_on_lost", "_parser"),
-        *("_persists", "_pieces", "_transport", "_waiter", "deadline", "destination", "failure", "headers", "is_lost"),
-        *("is_over", "kept_since", "status", "was_kept"),
+        *(
+            "_ahead_bytes",
+            "_buffer",
+            "_ends_with_connection",
+            "_framing_bytes",
+            "_is_paused",
+            "_loop",
+            "_on_lost",
+            "_parser",
+            "_patience_seconds",
+        ),
+        *("_persists", "_pieces", "_take_now", "_transport", "_waiter", "deadline", "destination", "failure"),
+        *("headers", "is_lost", "is_over", "kept_since", "status", "was_kept"),
     )
 
     def __init__(
-        self, destination: Destination, on_lost: Callable[["Connection"], None], loop: asyncio.AbstractEventLoop
+        self,
+        destination: Destination,
+        on_lost: Callable[["Connection"], None],
+        loop: asyncio.AbstractEventLoop,
+        buffer: memoryview,
     ) -> None:
+        """`buffer`: where the loop puts what it reads. All connections of a loop may have the same: what came is taken
+        out of it before anything else is read."""
         self.destination = destination
+        self._buffer = buffer
         self._on_lost = on_lost
         self._loop = loop
         self._transport: asyncio.Transport | None = None
@@ -45,6 +67,9 @@ class Connection(asyncio.Protocol):
         self.kept_since = 0.0
         # When a wait on it has taken too long, by the loop's clock.
         self.deadline = 0.0
+        # Has what comes while somebody waits, if it takes it; and how long they wait on after that.
+        self._take_now: Callable[[bytes], bool] | None = None
+        self._patience_seconds = 0.0
         self._begin()
 
     def _begin(self) -> None:
@@ -75,13 +100,10 @@ class Connection(asyncio.Protocol):
     def now(self) -> float:
         return self._loop.time()
 
-    async def wait(self) -> None:
-        """Until something has changed: more came, or it is over, one way or the other."""
+    def changed(self) -> asyncio.Future[None]:
+        """Done when something has changed: more came, or it is over, one way or the other."""
         self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return self._waiter
 
     def take(self) -> bytes:
         """What came since the last time; b"" where nothing did."""
@@ -95,6 +117,13 @@ class Connection(asyncio.Protocol):
             self._is_paused = False
             cast(asyncio.Transport, self._transport).resume_reading()
         return piece
+
+    def pass_by(self, take: Callable[[bytes], bool], patience_seconds: float) -> None:
+        """Offer `take` what comes while somebody waits for it, until `forget_reader`."""
+        self._take_now, self._patience_seconds = take, patience_seconds
+
+    def forget_reader(self) -> None:
+        self._take_now = None
 
     def fail(self, failure: Failure) -> None:
         """What came before can still be taken."""
@@ -140,10 +169,14 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
-    def data_received(self, data: bytes) -> None:
-        self._framing_bytes += len(data)
+    def get_buffer(self, _: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, size: int) -> None:
+        self._framing_bytes += size
+        had_begun = bool(self.status)
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._buffer[:size])
         except (HttpParserError, HttpParserUpgrade):
             if not self.is_over:
                 return self.fail(Failure.BROKEN)
@@ -153,7 +186,7 @@ class Connection(asyncio.Protocol):
         if self._ahead_bytes > AHEAD_BYTES_MOST and not self._is_paused:
             self._is_paused = True
             cast(asyncio.Transport, self._transport).pause_reading()
-        if self.status:
+        if self._pieces or self.is_over or (self.status and not had_begun):
             self._wake()
         return None
 
@@ -195,9 +228,13 @@ class Connection(asyncio.Protocol):
     def on_body(self, piece: bytes) -> None:
         if not self.status:
             raise ValueError("what is yet to come has no body")
+        self._framing_bytes = 0
+        take = self._take_now
+        if take is not None and self._waiter is not None and not self._pieces and take(piece):
+            self.deadline = self._loop.time() + self._patience_seconds
+            return
         self._pieces.append(piece)
         self._ahead_bytes += len(piece)
-        self._framing_bytes = 0
 
     def on_message_complete(self) -> None:
         if self.status:
@@ -205,5 +242,6 @@ class Connection(asyncio.Protocol):
             self._persists = self._parser.should_keep_alive()
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Final
 
 from tollkeeper.ports import Failure
-from tollkeeper.providers.http_client.connection import Connection
+from tollkeeper.providers.http_client.connection import READ_BYTES, Connection
 from tollkeeper.providers.http_client.target import Destination
 
 # Less than providers keep a connection without traffic, so that it is mostly we who let go of it.
@@ -26,6 +26,11 @@ class Connections:
         self._timer: asyncio.TimerHandle | None = None
         self._looks_at = 0.0
         self._is_closed = False
+        self._buffer = memoryview(bytearray(READ_BYTES))
+
+    def new(self, destination: Destination) -> Connection:
+        """One that is to be opened."""
+        return Connection(destination, self.forget, self._loop, self._buffer)
 
     def kept(self, destination: Destination) -> Connection | None:
         """One that has served before, if there is one."""
@@ -45,13 +50,14 @@ class Connections:
         if self._timer is None or deadline < self._looks_at:
             self._look_by(deadline)
         try:
-            await connection.wait()
+            await connection.changed()
         except asyncio.CancelledError:
             self.drop(connection)
             raise
 
     def give_back(self, connection: Connection) -> None:
         """Nobody reads from it any more."""
+        connection.forget_reader()
         if self._is_closed or not connection.can_serve_another:
             return self.drop(connection)
         self._busy.discard(connection)

@@ -67,7 +67,7 @@ class Opener:
             connection.abort()
             raise
 
-    async def _straight(self, target: Target, protocol: asyncio.Protocol) -> asyncio.Transport:
+    async def _straight(self, target: Target, protocol: asyncio.BaseProtocol) -> asyncio.Transport:
         loop = asyncio.get_running_loop()
         found = await self._look_up(target.host, target.port)
         made = await start_connection(found, happy_eyeballs_delay=RACE_SECONDS, socket_factory=self._make_socket)

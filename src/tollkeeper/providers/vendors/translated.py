@@ -47,6 +47,9 @@ class TranslatedAnswer:
     def header(self, name: str) -> str | None:
         return self._answer.header(name)
 
+    def pass_by(self, take: Callable[[bytes], bool]) -> None:
+        """Nothing does: all of it is read to be translated."""
+
     async def close(self) -> None:
         await self._answer.close()
 

@@ -45,6 +45,7 @@ class DialectAnswer(ChatAnswer):
 
 class DialectStream(DialectAnswer, StreamedAnswer):
     _writer: AnswerWriter
+    _writes_events_itself = True
 
     async def _take_first(self, upstream: UpstreamAnswer) -> bytes:
         self._writer = self._begin_writer()

@@ -10,18 +10,27 @@ Rules of this file
    (hidden thoughts, media, text of unknown form, an answer that had come to its end), the report is waited for.
    Otherwise what was under way is counted, for half a second, and then the provider is stopped.
 5. One that would cost more than its caller allows ends as if it had reached its length, and the provider is stopped.
+6. An event that differs from those before it only in its words goes out, counted, while the call waits in `read`.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from enum import Enum, auto
 
 from tollkeeper.core.calls.chat import ChatOrder
-from tollkeeper.core.calls.meter import AnswerTooLong, Event, Meter, NotAnAnswer
-from tollkeeper.core.calls.sse import DONE, EVENT_BYTES_MOST, EventSplitter, EventTooLong, data_of, is_plain
+from tollkeeper.core.calls.meter import AnswerTooLong, Meter, NotAnAnswer
+from tollkeeper.core.calls.sse import (
+    DONE,
+    EVENT_BYTES_MOST,
+    PLAIN_BYTES,
+    EventSplitter,
+    EventTooLong,
+    data_of,
+    is_plain,
+)
 from tollkeeper.core.calls.sse import event as event_of
 from tollkeeper.core.calls.stream_end import StreamMark, end_as_length, with_cost
+from tollkeeper.core.calls.stream_event import NOT_PASSED_ON, Event
 from tollkeeper.core.errors import (
     AnswerTooLarge,
     GatewayError,
@@ -33,6 +42,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.pool.health import Trouble
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
+from tollkeeper.relay.answers.stream_state import StreamState
 from tollkeeper.relay.answers.whole import AnswerForm, ChatAnswer, Dispatch, WholeAnswer
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, ClientLeft
@@ -54,26 +64,6 @@ END_SECONDS = 1.0
 LOOK_CHARACTERS_LEAST = 128
 
 
-# What does not reach the caller, and does not end the answer either.
-NOT_PASSED_ON = frozenset({Event.USAGE, Event.ASIDE})
-
-
-class StreamState(Enum):
-    """Where a stream stands, until its `ending` is known or it failed.
-
-    AWAITED ──► PASSING ──► STOPPED
-       ▲  └────────────────────┘ all of it came at once, or nothing did
-       └── another provider account is asked: only before anything passed to the caller
-    """
-
-    # Nothing has passed to the caller.
-    AWAITED = auto()
-    # Events pass as they come.
-    PASSING = auto()
-    # Nothing more comes from the provider: it ended, it broke, or it said what ends an answer.
-    STOPPED = auto()
-
-
 class StreamedAnswer(ChatAnswer):
     form = AnswerForm.EVENTS
 
@@ -84,14 +74,16 @@ class StreamedAnswer(ChatAnswer):
     # The upstream answer that the meter has read; None where no answer is to be charged for.
     _metered: UpstreamAnswer | None = None
     _shown: Shown | None = None
+    # Whether callers get other events than the provider sent.
+    _writes_events_itself = False
     _look_at_characters = 0
 
     async def read(self) -> bytes:
         while self.ending is None:
-            passed = b"" if self._has_stopped else await self._next()
+            passed = b"" if self._state is StreamState.STOPPED else await self._next()
             if self._call.cut_off_by is not None:
                 raise self._call.cut_off_by
-            if self._has_stopped and (not passed or self.meter.finished):
+            if self._state is StreamState.STOPPED and (not passed or self.meter.finished):
                 passed += self._conclude()
             if passed:
                 return passed
@@ -147,7 +139,8 @@ class StreamedAnswer(ChatAnswer):
             most_tokens = self._bill.most_tokens
             if most_tokens is not None and self._sure_tokens > most_tokens:
                 return self._end_at_max_charge()
-            await self._stay_covered()
+            if self.meter.characters >= self._look_at_characters:
+                await self._stay_covered()
             return self._take(await self._read_piece())
         except UpstreamFailed:
             self._state = StreamState.STOPPED
@@ -170,7 +163,29 @@ class StreamedAnswer(ChatAnswer):
         """The first events pass. More come, unless those were all."""
         if self._state is StreamState.AWAITED:
             self._state = StreamState.PASSING
+        self._bill.note_progress(lambda: self.meter.output_tokens)
+        if self._bill.most_tokens is None and self._metered is not None:
+            self._metered.pass_by(self._pass_now)
         return first
+
+    @property
+    def _passes_as_it_came(self) -> bool:
+        """Whether callers get what the provider sent, as long as nothing in it is theirs to know otherwise."""
+        return self._shown is None and not self._writes_events_itself and self.meter.reported is None
+
+    def _pass_now(self, piece: bytes) -> bool:
+        """An event that says nothing but words, as those before it: it is counted, and goes out. Whether it was one."""
+        meter, outlet = self.meter, self.outlet
+        if outlet is None or self.ending is not None or self._call.ended_as is not None:
+            return False
+        if not (self._passes_as_it_came and self._splitter.is_between and is_plain(piece)):
+            return False
+        words = meter.chunk_form.words_of(piece[6:-2])
+        # With the piece that reaches the mark, the call looks whether its hold still covers what comes.
+        if words is None or meter.characters + len(words) >= self._look_at_characters or not outlet(piece):
+            return False
+        meter.count_words(words)
+        return True
 
     @property
     def _asked_for_so_much(self) -> bool:
@@ -211,7 +226,9 @@ class StreamedAnswer(ChatAnswer):
                 continue
             kind = self.meter.read_event(data)
             if kind is Event.PASSES or (kind is Event.USAGE and self._order.wants_usage):
-                passed.append(self._as_sent(event, data))
+                # Nearly all are one line of data and nothing else, and pass as they are.
+                is_as_sent = len(event) == len(data) + PLAIN_BYTES and self._passes_as_it_came
+                passed.append(event if is_as_sent else self._as_sent(event, data))
             elif kind not in NOT_PASSED_ON:
                 self._state = StreamState.STOPPED
                 break
@@ -250,6 +267,8 @@ class StreamedAnswer(ChatAnswer):
         """The provider's stream has ended: the answer is complete if its finish reason has come, else broken off."""
         if self.meter.finished:
             self.ending = Ending.COMPLETED
+            self.note_untranslated()
+            self._bill.note_complete(self.meter)
             return self._last_words()
         if self._delivery is None:
             raise ProviderUnavailable
@@ -258,9 +277,6 @@ class StreamedAnswer(ChatAnswer):
 
     async def _stay_covered(self) -> None:
         """Hold more before more is delivered than the hold covers."""
-        self._bill.note_progress(lambda: self.meter.output_tokens)
-        if self.meter.characters < self._look_at_characters:
-            return
         # Nothing more is held for a guess.
         used, covered = self._sure_tokens, self._bill.covered_tokens
         if used < covered:

@@ -64,6 +64,9 @@ class Answer(ABC, Generic[OrderType, MeterType]):
     aside: Aside
     # Half of it is of no use to anybody.
     is_worthless_in_part = False
+    # Where what needs no more than a look may go to its caller while `read` waits; whether it went. Set by whoever
+    # reads, once the answer has begun to go out.
+    outlet: Callable[[bytes], bool] | None = None
 
     def __init__(
         self,
@@ -140,13 +143,19 @@ class Answer(ABC, Generic[OrderType, MeterType]):
         except GatewayError:
             # Providers said no, or were never asked.
             self.ending = Ending.REFUSED
+            if self._call.cut_off_by is not None:
+                raise self._call.cut_off_by from None
             raise
         self._order.forget_content()
-        self._call.let_go_of_body()
+        self._call.forget_body()
         return self._delivery.first
 
 
 AnyAnswer = Answer[Any, Any]
+
+
+# Of answers that come whole, before they have come. Nothing is read with it.
+NOTHING_READ = Meter()
 
 
 class Whole(Answer[OrderType, MeterType]):
@@ -209,6 +218,10 @@ class ChatAnswer(Answer[ChatOrder, Meter]):
 
 
 class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
+    @staticmethod
+    def _new_meter(order: ChatOrder) -> Meter:
+        return NOTHING_READ
+
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         body, shown = await super()._take_whole(upstream), renaming_of(upstream)
         await self._bill.count_if_due(Ending.COMPLETED, self.meter, complete=True)
@@ -223,4 +236,5 @@ class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
         self.meter = meter
 
     def _look_at_size(self, size_bytes: int) -> None:
+        self.meter = Meter(self._order.n)
         self.meter.estimate(size_bytes)

@@ -81,7 +81,8 @@ class Dispatcher:
         became of the order, or AnswerTooLong."""
         tried: set[int] = set()
         prepared = await self._find_account(order, journey, tried)
-        if prepared is None:
+        # The caller may have left while the call waited for its hold.
+        if prepared is None or not journey.is_awaited():
             raise self._unavailable(order.model)
         while True:
             outcome = await self._attempt(order, journey, prepared, take)

@@ -1,16 +1,16 @@
 """The bookkeeper: leads a process's ledger through its lives: register, replay dead workers' journals, beat, close.
 
 Rules of this file
-1. No hold is taken before everything that this host's dead workers left open is settled.
+1. No life begins before what this host's dead workers left open is settled, but for what a neighbour is settling.
 2. A life that was fenced is over: its calls end, and a new life begins with a new number (a fencing token).
-3. Room in the journal is asked for after the journals of dead workers are gone: they may be what fills the disk.
+3. What a dead worker left is settled by whoever finds it first, also by one that has lived for long.
+4. Room in the journal is asked for after the journals of dead workers are gone: they may be what fills the disk.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from tollkeeper.core.errors import ForOperators, StoreUnavailable
@@ -22,12 +22,16 @@ from tollkeeper.storage.ledger.journal_folder import UnsafeFolder
 from tollkeeper.storage.ledger.orphan_journals import OrphanJournal, orphaned
 from tollkeeper.storage.ledger.orphans import SqlOrphans
 from tollkeeper.storage.ledger.sql_ledger import SqlLedger, void
+from tollkeeper.storage.postgres.batch import Unforeseen
 from tollkeeper.storage.postgres.database import Database
 from tollkeeper.storage.postgres.revision import SchemaWatch
 from tollkeeper.storage.postgres.trouble import DATABASE_FAILURES
 
 RETRY_SECONDS = 1.0
+SETTLED_AT_ONCE = 256
 NOT_BEGUN = "not begun"
+# What may stand against settling what another worker left: the database, or its files.
+UNSETTLED = (*DATABASE_FAILURES, Unforeseen, OSError)
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +94,7 @@ class Bookkeeper:
             if not await beginning.run(self._begin_in_words):
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            tending = asyncio.create_task(self._tend_journal(self.ledger))
+            tending = asyncio.create_task(self._tend_journals(self.ledger))
             try:
                 await workers.beat_until_fenced(self._database, self._worker_id)
             finally:
@@ -110,12 +114,15 @@ class Bookkeeper:
             with contextlib.suppress(StoreUnavailable):
                 await workers.end(self._database, self._worker_id)
 
-    async def _tend_journal(self, ledger: SqlLedger) -> None:
-        """Take calls again as soon as there is room for them."""
+    async def _tend_journals(self, ledger: SqlLedger) -> None:
+        """Take calls again as soon as there is room for them. And settle what neighbours leave that end meanwhile:
+        those that follow them may have begun before."""
+        replaying = RepeatedStep("settling of what others left")
         while True:
             await asyncio.sleep(RETRY_SECONDS)
             if ledger.journal_trouble:
                 ledger.reserve_journal()
+            await replaying.run(lambda: self._replay(ledger, orphaned(self._journal_folder)))
 
     async def _begin_in_words(self) -> None:
         try:
@@ -135,38 +142,45 @@ class Bookkeeper:
     async def _begin(self) -> None:
         await self._schema.check()
         self._worker_id = await workers.register(self._database, self._node, serves=self._serves)
-        try:
-            journal = Journal(self._journal_folder, self._worker_id)
-        except OSError:
+        async with contextlib.AsyncExitStack() as undo:
             # Others would share the limits with a worker that does not serve.
-            await workers.end(self._database, self._worker_id)
-            raise
-        ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
-        with contextlib.ExitStack() as undo:
+            undo.push_async_callback(workers.end, self._database, self._worker_id)
+            journal = Journal(self._journal_folder, self._worker_id)
             undo.callback(journal.close)
-            closed = await self._replay(ledger)
+            ledger = SqlLedger(self._database, self._worker_id, journal, patience_seconds=self._patience_seconds)
+            await self._replay(ledger, orphaned(self._journal_folder))
+            await self._replay(ledger, _orphaned_before(self._former_folder))
             ledger.reserve_journal()
             undo.pop_all()
-        if closed:
-            log.warning("%d calls of earlier workers on this host were settled", closed)
         self._ledger = ledger
 
-    async def _replay(self, ledger: SqlLedger) -> int:
-        """Settle what dead workers of this host left: from their journals, and what those do not know from the rest."""
-        closed, orphans = 0, SqlOrphans(self._database)
-        for orphan in chain(orphaned(self._journal_folder), _orphaned_before(self._former_folder)):
-            from_journal = await _settle_all(ledger, orphan.settlements)
-            await workers.end(self._database, orphan.worker_id)
-            found = await orphans.find_of_worker(orphan.worker_id)
-            rest = [void(left) if orphan.never_sent(left) else left for left in found]
-            from_the_rest = await _settle_all(ledger, rest)
-            closed += from_journal + from_the_rest
-            for path in orphan.paths:
-                path.unlink(missing_ok=True)
-        return closed
+    async def _replay(self, ledger: SqlLedger, journals: Generator[OrphanJournal]) -> None:
+        """Settle what dead workers of this host left. Where that breaks off, their journals are free for others."""
+        failed = list[Exception]()
+        with contextlib.closing(journals):
+            for orphan in journals:
+                try:
+                    if closed := await self._settle_from(orphan, ledger):
+                        log.warning("%d calls of worker %d, which is gone, were settled", closed, orphan.worker_id)
+                except UNSETTLED as problem:
+                    # What one of them has left keeps no other's from being settled.
+                    failed.append(problem)
+        if failed:
+            raise failed[0]
+
+    async def _settle_from(self, orphan: OrphanJournal, ledger: SqlLedger) -> int:
+        """How many of its calls were still open: those in its journal, and the rest, which that does not know."""
+        from_journal = await _settle_all(ledger, orphan.settlements)
+        await workers.end(self._database, orphan.worker_id)
+        found = await SqlOrphans(self._database).find_of_worker(orphan.worker_id)
+        rest = [void(left) if orphan.never_sent(left) else left for left in found]
+        from_the_rest = await _settle_all(ledger, rest)
+        for path in orphan.paths:
+            path.unlink(missing_ok=True)
+        return from_journal + from_the_rest
 
 
-def _orphaned_before(folder: Path | None) -> Iterator[OrphanJournal]:
+def _orphaned_before(folder: Path | None) -> Generator[OrphanJournal]:
     """What an earlier version left in its folder. It made the folder itself, so one that is not ours is not from it."""
     try:
         yield from () if folder is None else orphaned(folder)
@@ -177,6 +191,15 @@ def _orphaned_before(folder: Path | None) -> Iterator[OrphanJournal]:
 
 
 async def _settle_all(ledger: SqlLedger, settlements: Iterable[Settlement]) -> int:
-    """How many of them were still open. One that the database will not take is left to the sweeper."""
-    done = await asyncio.gather(*map(ledger.settle, settlements), return_exceptions=True)
-    return done.count(True)
+    """How many of them were still open. One that the database will not take is left to the sweeper. Raise Unforeseen
+    where nobody knows what became of one, when all others are settled."""
+    closed, waiting, unforeseen = 0, list(settlements), list[Unforeseen]()
+    # In parts: the calls of this process settle between them.
+    for begin in range(0, len(waiting), SETTLED_AT_ONCE):
+        some = waiting[begin : begin + SETTLED_AT_ONCE]
+        settled = await asyncio.gather(*map(ledger.book, some), return_exceptions=True)
+        unforeseen += [one for one in settled if isinstance(one, Unforeseen)]
+        closed += settled.count(True)
+    if unforeseen:
+        raise unforeseen[0]
+    return closed

@@ -5,13 +5,14 @@ system call. The next worker on the same host replays what its predecessor could
 was lost with a host.
 
 Rules of this file
-1. A settlement is written before the caller's last byte is sent. A later line for a call replaces an earlier one.
+1. A settlement is written before the caller's last byte is sent. A later line for a call replaces an earlier one, and
+   the segments before its own are not kept for that call any more: a long stream would keep all that were begun since.
 2. A file is locked while its owner lives. One that can be locked belongs to nobody and is replayed, then removed.
 3. Segments have a few megabytes and are removed once everything in them is booked. Their room is reserved before it is
    used, where the file system keeps such promises: a full disk is an error then, not a signal in the middle of a line.
-4. Before a call goes out to a provider, a line says so: of the open holds of a dead worker those without one were never
-   sent, and are free. A segment that keeps such lines says so in its first, with the boot in which it was written: of
-   what was in memory alone when the machine went down, nobody knows.
+4. Before a call goes out to a provider, a line says so: of the open holds of a dead worker those without any line were
+   never sent, and are free. A segment that keeps such lines says so in its first, with the boot in which it was
+   written: of what was in memory alone when the machine went down, nobody knows.
 5. A segment is left when it is half full. Where no other can be had, `trouble` says so: no new calls may be taken, and
    those under way have the other half. Nothing but `reserve` ends the trouble.
 """
@@ -21,6 +22,7 @@ import logging
 import mmap
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -145,6 +147,8 @@ class Journal:
             self.failures += 1
             raise OSError("a line is longer than its segment")
         self._write(line).unbooked.add(settlement.request_id)
+        if len(self._segments) > 1:
+            self._forget(settlement.request_id, self._segments[:-1])
 
     def write_sending(self, request_id: UUID) -> None:
         """Raise OSError where it could not be written."""
@@ -165,15 +169,7 @@ class Journal:
 
     def booked(self, request_id: UUID) -> None:
         """The database has this one."""
-        for segment in self._segments:
-            segment.unbooked.discard(request_id)
-            segment.sent.discard(request_id)
-        if len(self._segments) == 1:
-            return
-        # A line that is replayed although its call was settled does nothing, so segments may go in any order.
-        for segment in [segment for segment in self._segments[:-1] if not segment.is_wanted]:
-            self._segments.remove(segment)
-            segment.remove()
+        self._forget(request_id, self._segments)
 
     @property
     def unbooked(self) -> int:
@@ -188,6 +184,18 @@ class Journal:
             else:
                 segment.remove()
         self._folder.close()
+
+    def _forget(self, request_id: UUID, segments: Sequence[Segment]) -> None:
+        """Keep none of these segments for this call. The last of all stays, for what is to come."""
+        for segment in segments:
+            segment.unbooked.discard(request_id)
+            segment.sent.discard(request_id)
+        if len(self._segments) == 1:
+            return
+        # A line that is replayed although its call was settled does nothing, so segments may go in any order.
+        for segment in [segment for segment in self._segments[:-1] if not segment.is_wanted]:
+            self._segments.remove(segment)
+            segment.remove()
 
     def _write(self, line: bytes) -> Segment:
         """The segment that has it now."""

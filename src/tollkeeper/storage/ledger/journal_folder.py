@@ -10,6 +10,7 @@ Rules of this file
 4. A file in it counts only if it is a regular file of ours with one name. Anything else is left alone, with a warning.
 """
 
+import errno
 import os
 import pwd
 import stat
@@ -21,6 +22,8 @@ from tollkeeper.settings import BadSettings
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# How opening something fails that we have not made: a symbolic link, a socket, another user's file.
+NO_FILES_OF_OURS = frozenset({errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM})
 ANOTHER = "or set TOLLKEEPER_JOURNAL_FOLDER to a folder of its own"
 
 
@@ -57,14 +60,15 @@ class JournalFolder:
         return os.open(name, flags, 0o600, dir_fd=self._descriptor)
 
     def open(self, name: str) -> int:
-        """A file to be read, by its descriptor. Raise NotOurs or FileNotFoundError."""
+        """A file to be read, by its descriptor. Raise NotOurs; and OSError where it may be one of ours: it is gone, or
+        there is no descriptor for it at the moment."""
         try:
             # Without O_NONBLOCK a named pipe would keep us waiting.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(name, flags, dir_fd=self._descriptor)
-        except FileNotFoundError:
-            raise
         except OSError as problem:
+            if problem.errno not in NO_FILES_OF_OURS:
+                raise
             raise NotOurs(f"it cannot be opened as a file ({problem.strerror})") from None
         found = os.fstat(descriptor)
         if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_nlink == 1:

@@ -15,7 +15,6 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import msgspec
 
 from tollkeeper.core.errors import JournalUnavailable, StoreUnavailable, WorkerFenced
 from tollkeeper.core.money.amounts import Quota
@@ -31,11 +30,13 @@ from tollkeeper.ports import (
     Settlement,
 )
 from tollkeeper.storage.ledger.journal import Journal
+from tollkeeper.storage.ledger.ledger_rows import claim_row, columns, hold_row, settle_row
 from tollkeeper.storage.ledger.shortages import SHORT, is_enough_once_settled, shorter_budget
 from tollkeeper.storage.postgres.batch import BadRow, Batcher
 from tollkeeper.storage.postgres.database import Database
 
 HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+HOLD_ONE = "select verdict, available from hold_one($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 HOLD_ONCE = (
     "select verdict, available, first from hold_once_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 )
@@ -44,20 +45,19 @@ SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $
 CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 
 # No caller waits for a settlement, unless quota is short.
-SETTLES_GATHER_SECONDS = 0.01
+SETTLES_GATHER_SECONDS = 0.03
 # What ended in another process is booked by then.
-OTHERS_SETTLE_SECONDS = 3 * SETTLES_GATHER_SECONDS
+OTHERS_SETTLE_SECONDS = 2 * SETTLES_GATHER_SECONDS
 # What a settlement that is on its way may change.
 NOT_CERTAIN = SHORT | {HoldOutcome.REPEATED_RUNNING}
 # Transactions that lost a fight, rather than being wrong.
 TRY_AGAIN = (asyncpg.TransactionRollbackError, asyncpg.LockNotAvailableError)
 FENCED = "TK001"
+OUTCOMES: Mapping[str, HoldOutcome] = {outcome.value: outcome for outcome in HoldOutcome}
 
 log = logging.getLogger(__name__)
 
 AnyQueue = Batcher[Any, Any]
-
-encode = msgspec.json.Encoder().encode
 
 
 class SqlLedger:
@@ -143,23 +143,36 @@ class SqlLedger:
         except (asyncio.CancelledError, StoreUnavailable):
             self._forsake(order, future)
             raise
-        except WorkerFenced:
+        except (WorkerFenced, BadRow):
             # An earlier sending of it may have been taken.
             self.settle(void(order))
             raise
 
     def note(self, settlement: Settlement) -> None:
-        # The journal has said what is wrong. The settlement is not lost with it, unless this process dies as well.
-        with contextlib.suppress(OSError):
+        try:
             self._journal.write(settlement)
+        except OSError:
+            # The journal has said what is wrong. The settlement is not lost with it, unless this process dies as well.
+            return
 
     def note_sending(self, request_id: UUID) -> None:
-        with contextlib.suppress(OSError):
+        try:
             self._journal.write_sending(request_id)
+        except OSError:
+            # As above.
+            return
 
     def settle(self, settlement: Settlement) -> Awaitable[bool]:
         self.note(settlement)
-        return self._settles.submit(settlement)
+        return self.book(settlement)
+
+    def book(self, settlement: Settlement) -> Awaitable[bool]:
+        """Settle what stands in another worker's journal, which is kept until it is booked."""
+        booked = self._settles.submit(settlement)
+        if not settlement.charge.amount:
+            # Who got nothing for it may send it again at once, with the same idempotency key.
+            self._settles.hurry()
+        return booked
 
     async def note_cut(self, request_id: UUID, account_id: int, claim: CallClaim) -> None:
         await self._run(NOTE_CUT, request_id, account_id, claim.digest, claim.body)
@@ -196,14 +209,18 @@ class SqlLedger:
     async def _flush_holds(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
         if any(isinstance(row, HoldOrder) and row.claim is not None for row in rows):
             return await self._flush_holds_once(rows)
-        found = await self._run(HOLD, self._worker_id, *columns([hold_row(row) for row in rows]))
-        return [HoldVerdict(HoldOutcome(row["verdict"]), Quota(row["available"])) for row in found]
+        if len(rows) == 1 and isinstance(rows[0], HoldOrder):
+            request_id, _, *asked = hold_row(rows[0])
+            found = await self._run(HOLD_ONE, self._worker_id, request_id, *asked)
+        else:
+            found = await self._run(HOLD, self._worker_id, *columns([hold_row(row) for row in rows]))
+        return [HoldVerdict(OUTCOMES[row["verdict"]], Quota(row["available"])) for row in found]
 
     async def _flush_holds_once(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
         found = await self._run(
             HOLD_ONCE, self._worker_id, *columns([(*hold_row(row), *claim_row(row)) for row in rows])
         )
-        return [HoldVerdict(HoldOutcome(row["verdict"]), Quota(row["available"]), row["first"]) for row in found]
+        return [HoldVerdict(OUTCOMES[row["verdict"]], Quota(row["available"]), row["first"]) for row in found]
 
     async def _flush_settles(self, rows: Sequence[Settlement]) -> Sequence[bool]:
         found = await self._run(SETTLE, *columns([settle_row(row) for row in rows]))
@@ -245,51 +262,3 @@ def void(order: HoldOrder | Settlement, attempts: tuple[Mapping[str, object], ..
         ending=Ending.REFUSED,
         attempts=attempts,
     )
-
-
-def columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
-    """Rows to columns: the functions take one array for each."""
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-def hold_row(row: HoldOrder | Extension) -> tuple[object, ...]:
-    if isinstance(row, Extension):
-        return (row.request_id, row.sequence, row.account_id, row.key_id, row.amount, 0, 0, 0, row.seconds)
-    rate = row.rate
-    return (
-        row.request_id,
-        0,
-        row.account_id,
-        row.key_id,
-        row.amount,
-        rate.price.id,
-        rate.group,
-        row.input_units,
-        row.seconds,
-    )
-
-
-def claim_row(row: HoldOrder | Extension) -> tuple[bytes | None, bytes | None, bool]:
-    claim = row.claim if isinstance(row, HoldOrder) else None
-    return (None, None, False) if claim is None else (claim.digest, claim.body, claim.is_taken)
-
-
-def settle_row(row: Settlement) -> tuple[object, ...]:
-    usage = row.charge.usage
-    return (
-        row.request_id,
-        row.account_id,
-        row.charge.amount,
-        usage.input_units,
-        usage.cached_units,
-        usage.output_units,
-        row.charge.source.value,
-        row.ending.value,
-        _json(row.attempts),
-        None if usage.parts is None else _json(usage.parts),
-    )
-
-
-def _json(detail: object) -> str:
-    """PostgreSQL keeps no NUL in JSON, and a receipt's detail must never sink its charge."""
-    return encode(detail).decode().replace("\\u0000", "")

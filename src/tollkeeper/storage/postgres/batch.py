@@ -3,7 +3,8 @@
 Rules of this file
 1. A flush starts when there is work and the last flush has returned; rows that arrive meanwhile are the next batch. If
    no caller waits for the result, a batch may gather for a moment first: rows cost less in one statement than in many.
-2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent.
+2. After an ambiguous failure the same batch is sent again until its fate is known. Rows are idempotent. A failure that
+   nobody has foreseen is ambiguous, too, a few times: if it stays, it may be a row's.
 3. A bad row fails alone: a batch that the database rejects is halved until the culprit stands by itself.
 4. The queue is bounded in rows and time. A caller who gives up withdraws its row only if that was never sent.
 """
@@ -15,10 +16,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import chain
 from typing import Generic, TypeVar, cast
 
-from tollkeeper.core.errors import QueueFull, StoreUnavailable
+from tollkeeper.core.errors import QueueFull, StoreUnavailable, WorkerFenced
 from tollkeeper.metrics.series import Distribution
 from tollkeeper.metrics.table import ROW_BUCKETS
-from tollkeeper.steady import wait_for_event, without_content
+from tollkeeper.steady import Alarm, later, wait_for_event, without_content
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,10 @@ BatchEntry = tuple[Row, asyncio.Future[RowResult], float]
 
 class BadRow(Exception):
     """The database rejected a statement because of what is in it."""
+
+
+class Unforeseen(BadRow):
+    """It failed again and again in a way that says nothing of what became of it."""
 
 
 class Batcher(Generic[Row, RowResult]):
@@ -56,6 +61,7 @@ class Batcher(Generic[Row, RowResult]):
         self._sent: Sequence[BatchEntry[Row, RowResult]] = ()
         self._running: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
+        self._alarm: Alarm | None = None
         # How many batches have come back: whoever asks for something else meanwhile can tell whether its answer is old.
         self.returned = 0
         # How many rows went in one statement.
@@ -87,11 +93,15 @@ class Batcher(Generic[Row, RowResult]):
         """Whether a row was sent whose fate is not known yet."""
         return any(sent is future for _, sent, _ in self._sent)
 
+    def hurry(self) -> None:
+        """Somebody waits: the batch stops gathering."""
+        self._hurry.set()
+
     def hurried(self, is_wanted: Callable[[Row], bool]) -> list[asyncio.Future[RowResult]]:
         """The futures of rows that are wanted now, sent or waiting. The batch stops gathering."""
         wanted = [future for row, future, _ in (*self._sent, *self._waiting) if not future.done() and is_wanted(row)]
         if wanted:
-            self._hurry.set()
+            self.hurry()
         return wanted
 
     async def drain(self) -> None:
@@ -100,7 +110,7 @@ class Batcher(Generic[Row, RowResult]):
             await asyncio.shield(self._running)
 
     async def _run(self) -> None:
-        impatience = None if self._patience_seconds is None else asyncio.create_task(self._watch())
+        self._watch()
         try:
             while self._waiting:
                 if self._gather_seconds and len(self._waiting) < ROWS_MOST:
@@ -114,18 +124,20 @@ class Batcher(Generic[Row, RowResult]):
         finally:
             self._sent = ()
             self._running = None
-            if impatience is not None:
-                impatience.cancel()
+            if self._alarm is not None:
+                self._alarm.cancel()
 
-    async def _watch(self) -> None:
+    def _watch(self) -> None:
         """One clock for all rows, instead of one for each."""
-        patience = self._patience_seconds or 0.0
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(patience / 16)
-            for _, future, since in (*self._sent, *self._waiting):
-                if loop.time() - since > patience and not future.done():
-                    future.set_exception(StoreUnavailable())
+        if self._patience_seconds is not None:
+            self._alarm = later(self._patience_seconds / 16, self._look)
+
+    def _look(self) -> None:
+        too_old = asyncio.get_running_loop().time() - (self._patience_seconds or 0.0)
+        for _, future, since in (*self._sent, *self._waiting):
+            if since < too_old and not future.done():
+                future.set_exception(StoreUnavailable())
+        self._watch()
 
     def _next_batch(self) -> list[BatchEntry[Row, RowResult]]:
         batch: list[BatchEntry[Row, RowResult]] = []
@@ -173,13 +185,19 @@ class Batcher(Generic[Row, RowResult]):
                 log.error("an unclaimed row was left: %s", without_content(mishap))
 
     async def _flush_until_known(self, rows: Sequence[Row]) -> Sequence[RowResult]:
-        attempt = 0
+        attempt = surprises = 0
         while True:
             try:
                 return await self._flush(rows)
+            except (BadRow, WorkerFenced):
+                raise
             except StoreUnavailable:
-                wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 if attempt % 10 == 0:
                     log.warning("%d rows wait for the database; the same batch is sent again", len(rows))
-                attempt += 1
-                await asyncio.sleep(wait)
+            except Exception as surprise:  # Nobody knows what became of the rows: it may have come after the commit.
+                surprises += 1
+                log.error("%d rows are sent again: %s", len(rows), without_content(surprise))
+                if surprises > len(RETRY_SECONDS):
+                    raise Unforeseen(without_content(surprise)) from surprise
+            await asyncio.sleep(RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)])
+            attempt += 1

@@ -19,7 +19,7 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tollkeeper.core.diagnosis import clock_trouble
+from tollkeeper.core.diagnosis import clock_trouble, is_off
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.steady import RepeatedStep, wait_for_event
 from tollkeeper.storage.postgres.database import Database
@@ -74,6 +74,8 @@ class Changes:
         self.trouble = ""
         # Why this machine's clock should be set, in words; empty where it is right.
         self.clock_trouble = ""
+        # How far it was ahead when that was logged.
+        self._logged_ahead_seconds = 0.0
         self.schema = SchemaWatch(database)
         # Processes that serve calls from this database, the one that asks included.
         self.live_workers = 1
@@ -154,10 +156,12 @@ class Changes:
         self._fresh_until = begun + FRESH_FOR_SECONDS
 
     def _judge_clock(self, round_trip_seconds: float) -> None:
-        ahead_seconds = time.time() - time.monotonic() - self._unix_epoch
-        told = clock_trouble(ahead_seconds, uncertain_seconds=round_trip_seconds / 2)
-        if bool(told) != bool(self.clock_trouble):
+        ahead_seconds, uncertain_seconds = time.time() - time.monotonic() - self._unix_epoch, round_trip_seconds / 2
+        told = clock_trouble(ahead_seconds, uncertain_seconds=uncertain_seconds)
+        has_jumped = is_off(ahead_seconds - self._logged_ahead_seconds, uncertain_seconds=uncertain_seconds)
+        if bool(told) != bool(self.clock_trouble) or (told and has_jumped):
             log.warning("%s", told or "this machine's clock is right again")
+            self._logged_ahead_seconds = ahead_seconds if told else 0.0
         self.clock_trouble = told
 
     def _count_workers(self, begun: float, workers: int) -> None:

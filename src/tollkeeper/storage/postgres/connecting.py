@@ -72,7 +72,8 @@ def _how_lasting(problem: Exception) -> int:
 def _watched(connection: asyncpg.Connection) -> asyncpg.Connection:
     # asyncpg has no other way to its socket.
     own: socket.socket = connection._transport.get_extra_info("socket")  # noqa: SLF001
-    if own.family != socket.AF_UNIX:
+    # It may be lost again by now: whoever uses it will notice.
+    if own.fileno() >= 0 and own.family != socket.AF_UNIX:
         own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in KEPT_ALIVE:
             own.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -10,7 +10,7 @@ Rules of this file
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from enum import StrEnum
 from typing import Any
 
@@ -19,14 +19,16 @@ import asyncpg
 from tollkeeper import __version__
 from tollkeeper.core.errors import StoreUnavailable
 from tollkeeper.core.people.reasons import reason_said
+from tollkeeper.steady import Timeout
 from tollkeeper.storage.postgres.connecting import connect
 from tollkeeper.storage.postgres.trouble import DatabaseTrouble, place_of_database, trouble_in
 
 # Classes of SQLSTATE that speak of the server and our way to it, not of what we asked: connection, authorisation,
-# no such database, resources, operator intervention, system errors.
-AWAY_CLASSES = {"08", "28", "3D", "53", "57", "58"}
-# Read-only after a failover, lock not available, serialization failure, deadlock.
-AWAY_STATES = {"25006", "55P03", "40001", "40P01"}
+# no such database, resources, operator intervention, system errors, errors of its own.
+AWAY_CLASSES = {"08", "28", "3D", "53", "57", "58", "XX"}
+# Read-only after a failover, lock not available, serialization failure, deadlock, ended while it waited for us, another
+# server than the one that had prepared it.
+AWAY_STATES = {"25006", "55P03", "40001", "40P01", "25P03", "26000"}
 
 # Until the end of the transaction: sessions are never changed here.
 SAY_WHY = "select set_config('tollkeeper.reason', $1, true)"
@@ -99,14 +101,15 @@ class Database:
         if self._pool is None:
             raise StoreUnavailable
         try:
-            async with asyncio.timeout(patience_seconds), self._long_places if is_long else nullcontext():
+            async with Timeout(patience_seconds), self._long_places if is_long else nullcontext():
                 connection = await self._pool.acquire()
                 try:
                     yield connection
                 except (asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError):
                     # The statement under way would be waited for, and a frozen server never answers. One that takes no
-                    # writes any more is not the server that we want.
-                    connection.terminate()
+                    # writes any more is not the server that we want. One that is lost already is the pool's again.
+                    with suppress(asyncpg.InterfaceError):
+                        connection.terminate()
                     raise
                 finally:
                     await self._pool.release(connection)
@@ -117,10 +120,20 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
-        async with self.session() as connection, connection.transaction():
-            if reason := reason_said():
-                await connection.execute(SAY_WHY, reason)
-            yield connection
+        async with self.session() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                if reason := reason_said():
+                    await connection.execute(SAY_WHY, reason)
+                yield connection
+            except BaseException as problem:
+                # Rolling back would wait for the statement under way, and a frozen server never answers. The session
+                # ends with it.
+                if not isinstance(problem, asyncio.CancelledError):
+                    await transaction.rollback()
+                raise
+            await transaction.commit()
 
     async def has_schema(self) -> bool:
         """Whether `tollkeeper migrate` was ever run on it."""
@@ -150,5 +163,7 @@ def is_away(problem: Exception) -> bool:
         state = problem.sqlstate or ""
         return state[:2] in AWAY_CLASSES or state in AWAY_STATES
     if isinstance(problem, asyncpg.InterfaceError):
-        return "clos" in str(problem)
+        # What we asked wrong, and how we are set, are ValueErrors as well; all else is a connection's sudden end, seen
+        # from one place or another.
+        return not isinstance(problem, ValueError)
     return isinstance(problem, OSError | TimeoutError | asyncpg.InternalClientError)

@@ -39,15 +39,16 @@ declare
     draw_to int[] := array_fill(0, array[cardinality(p_request)]);
     admitted int := 0; extended int := 0;
 begin
-    if not exists (select from worker where id = p_worker and fenced_at is null and ended_at is null) then
-        raise exception 'the life of worker % is over', p_worker using errcode = 'TK001';
-    end if;
     -- Less than nothing would be quota out of thin air: a hold that shrinks, and books that do not know it.
     if 0 > any (p_amount) or 0 > any (p_sequence) or 0 > any (p_input) or 0 > any (p_seconds)
        or array_position(p_amount, null) is not null or array_position(p_sequence, null) is not null then
         raise exception 'a hold of less than nothing' using errcode = 'invalid_parameter_value';
     end if;
     perform from account_books where account_id = any (p_account) order by account_id for update;
+    -- Under the lock: who waited for it may have died meanwhile, and what it left been settled.
+    if not exists (select from worker where id = p_worker and fenced_at is null and ended_at is null) then
+        raise exception 'the life of worker % is over', p_worker using errcode = 'TK001';
+    end if;
 
     accounts := array(select distinct unnest(p_account) order by 1);
     keys := array(select distinct unnest(p_key) order by 1);

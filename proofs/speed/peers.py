@@ -1,20 +1,12 @@
-"""What is set up beside the stage while nothing is measured: full books, and another gateway."""
+"""What is set up beside the stage while nothing is measured: another gateway."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from proofs.rig.customers import PROVIDER_KEY
-from proofs.speed import growth
 from proofs.speed.contestants import Stage, Subject
 from proofs.speed.litellm_peer import litellm
 from proofs.speed.portkey_peer import portkey
-
-
-def fill(stage: Stage, *, accounts: int, rows: int) -> list[str]:
-    """Grow the books; the keys of some of the new accounts."""
-    with stage.cores.all_for(stage.beside["postgres"]):
-        return growth.fill(stage, accounts=accounts, rows=rows)
-
 
 PEERS: Mapping[str, Callable[[str, str], AbstractContextManager[Subject]]] = {"litellm": litellm, "portkey": portkey}
 

@@ -1,0 +1,69 @@
+"""What a call costs in full books, beside the same call in young ones.
+
+The speed of a machine moves by a quarter within minutes, and books take minutes to grow, so that before and after
+cannot be compared. Two nodes of the same code stand over stores of their own, one of which were filled beforehand, and
+get the same load in short turns.
+"""
+
+from contextlib import ExitStack
+
+import msgspec
+
+from proofs.rig.deployment import books_are_clean
+from proofs.rig.measuring.measured_orders import whole
+from proofs.rig.proof import say
+from proofs.speed import growth
+from proofs.speed.comparison import in_turns, whole_us
+from proofs.speed.contestants import CUSTOMERS, Stage, receipts, wait_for_receipts
+from proofs.speed.paired import Compared, compared
+from proofs.speed.rounds import Demand, Length
+from proofs.speed.states import PRESENT, Standing, stand
+from proofs.speed.timed_load import Measured
+
+YOUNG, GROWN = "young", "grown"
+# The first call of each customer reads what later ones find read.
+WARM_UP = Length(1, 4)
+
+
+class Books(msgspec.Struct, frozen=True):
+    """What the books are grown to, and how long calls are made in them."""
+
+    accounts: int
+    rows: int
+    turns: Length
+
+
+class Found(msgspec.Struct, frozen=True):
+    growth: Compared
+    failures: list[str]
+
+
+def compare(stage: Stage, asked: Books) -> Found:
+    with ExitStack() as stack:
+        young, grown = (stand(stack, stage.cores, name, PRESENT, stage.upstream) for name in (YOUNG, GROWN))
+        young = msgspec.structs.replace(young, keys=growth.customers(young.node.settings, CUSTOMERS))
+        with stage.cores.all_for(grown.beside["postgres"]):
+            keys = growth.fill(grown.node.settings, accounts=asked.accounts, rows=asked.rows)
+        grown = msgspec.structs.replace(grown, keys=keys)
+        filled = receipts(grown.node.settings)
+        demand = Demand(order=whole())
+        turns = [*in_turns([young, grown], WARM_UP, demand), *in_turns([young, grown], asked.turns, demand)]
+        failures = [
+            *_checked(young, 0, [turn[YOUNG] for turn in turns]),
+            *_checked(grown, filled, [turn[GROWN] for turn in turns]),
+        ]
+    pairs = [(whole_us(turn, YOUNG), whole_us(turn, GROWN)) for turn in turns[WARM_UP.rounds :]]
+    return Found(compared("growth", pairs), failures)
+
+
+def _checked(party: Standing, filled: int, turns: list[Measured]) -> list[str]:
+    """Each call has a receipt, and the books balance."""
+    calls = sum(turn.calls_in_all for turn in turns)
+    wait_for_receipts(party.node.settings, filled + calls)
+    party.node.stop()
+    found = receipts(party.node.settings) - filled
+    say(f"{party.subject.name}: {calls} calls, {found} receipts")
+    failures = [] if calls == found else [f"{calls} calls in {party.subject.name} books have {found} receipts"]
+    if not books_are_clean(party.node.settings):
+        failures.append(f"the {party.subject.name} books do not balance")
+    return failures
