@@ -200,6 +200,24 @@ async def test_who_has_just_come_has_time_for_a_request(house: House, at_once: N
         await draining
 
 
+@pytest.mark.parametrize("speaks_tls", [False, True])
+async def test_who_waits_in_the_kernels_queue_is_served_and_told(
+    tmp_path: Path, at_once: None, speaks_tls: bool
+) -> None:
+    certificate = str(write_certificate(tmp_path / "certificate.pem", ["localhost"])) if speaks_tls else ""
+    async with a_house(certificate) as house:
+        # Past the loop, so that the front cannot have taken it.
+        waiting = socket.create_connection(("127.0.0.1", house.port))
+        draining = asyncio.create_task(house.door.drain(LONG_SECONDS))
+        tls = ssl.create_default_context(cafile=certificate) if speaks_tls else None
+        caller = await asyncio.open_connection(sock=waiting, ssl=tls, server_hostname="localhost" if tls else None)
+        house.callers.append(caller)
+        await ask(caller, GOODBYE)
+        assert await is_hung_up(caller)
+        async with asyncio.timeout(20):
+            await draining
+
+
 async def _is_in(door: Door) -> bool:
     return bool(door._callers)
 

@@ -189,7 +189,7 @@ async def test_a_front_that_is_stopped_waits_for_calls_and_not_for_connections(
 ) -> None:
     key, model = await a_caller(townsfolk, hasty_node)
     patient = {"TOLLKEEPER_LAME_DUCK_SECONDS": lame_duck_seconds, "TOLLKEEPER_DRAIN_SECONDS": "600"}
-    body = order(model, "[[tokens=30 chunk_ms=100]]", stream=True)
+    body = order(model, "[[tokens=60 chunk_ms=100]]", stream=True)
     with Front(hasty_node, patient) as front, listening(front, key, body, "main.test") as stream:
         received = read_until(stream, b"data")
         idle = http.client.HTTPConnection("127.0.0.1", front.port, timeout=30)

@@ -21,7 +21,7 @@ async def front(settings: Settings) -> None:
         trusted=read_networks(settings.trusted_proxies),
     )
     door = Door(GatewayAddress(settings.host, settings.port), limits)
-    server = await door.open(settings.front_host, settings.front_port, settings.front_certificate)
+    await door.open(settings.front_host, settings.front_port, settings.front_certificate)
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError as reason:
@@ -31,5 +31,4 @@ async def front(settings: Settings) -> None:
                 await asyncio.sleep(settings.lame_duck_seconds)
         raise
     finally:
-        server.close()
         await door.drain(settings.drain_seconds)

@@ -8,12 +8,15 @@ Rules of this file
 4. A front that is about to close says so to whoever asks for its readiness on a new connection, as balancers do. The
    requests that it still takes are each the last of their connection: the gateway says so to the caller, and hangs up.
 5. When it has closed its port, it hangs up callers that are between requests, `KEPT_SECONDS` after their last answer:
-   who sends the next request at once is still served. A request of which a byte has arrived is served.
+   who sends the next request at once is still served. A request of which a byte has arrived is served. Whoever waits
+   in the kernel's queue then has been taken, as far as anybody outside can tell, and is served as well.
 """
 
 import asyncio
 import contextlib
 import logging
+import os
+import socket
 import ssl
 from collections import Counter
 from collections.abc import Coroutine
@@ -66,17 +69,22 @@ class Door:
         self._callers: set[Caller] = set()
         self._emptied = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._tls: ssl.SSLContext | None = None
 
     async def open(self, host: str, port: int, certificate: str = "") -> asyncio.Server:
         """With a certificate (a PEM file, the key beside it), callers speak TLS."""
-        context = None
         if certificate:
-            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            context.load_cert_chain(certificate)
-        handshake = self.limits.head_seconds if context else None
-        return await asyncio.get_running_loop().create_server(
-            lambda: Caller(self), host, port, backlog=BACKLOG, ssl=context, ssl_handshake_timeout=handshake
+            self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self._tls.load_cert_chain(certificate)
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Caller(self), host, port, backlog=BACKLOG, ssl=self._tls, ssl_handshake_timeout=self._tls_seconds
         )
+        return self._server
+
+    @property
+    def _tls_seconds(self) -> float | None:
+        return self.limits.head_seconds if self._tls else None
 
     def enter(self, caller: "Caller", peer: str) -> str | None:
         """The name under which a connection is counted; None where there is no place for it."""
@@ -99,18 +107,40 @@ class Door:
             self._emptied.set()
 
     async def drain(self, seconds: float) -> None:
-        """Let callers go as soon as they have their answers; wait for that so long at most."""
+        """Close the port, and let callers go as soon as they have their answers; wait for that so long at most."""
         self.is_leaving = self.is_draining = True
+        for made in self._close():
+            self.begin(self._welcome(made))
         for caller in list(self._callers):
             caller.retire()
         await self.wait_until_empty(seconds)
 
+    def _close(self) -> list[socket.socket]:
+        """Close the port. Return the connections that waited there: with the port itself they would be reset."""
+        if self._server is None:
+            return []
+        ports = [socket.socket(fileno=os.dup(each.fileno())) for each in self._server.sockets]
+        self._server.close()
+        waiting: list[socket.socket] = []
+        for port in ports:
+            with port, contextlib.suppress(OSError):
+                port.setblocking(False)
+                while True:
+                    waiting.append(port.accept()[0])
+        return waiting
+
+    async def _welcome(self, made: socket.socket) -> None:
+        # Who is gone already, or speaks no TLS, is nobody's.
+        with contextlib.suppress(OSError):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: Caller(self), made, ssl=self._tls, ssl_handshake_timeout=self._tls_seconds
+            )
+
     async def wait_until_empty(self, seconds: float) -> None:
-        if not self._callers:
-            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._emptied.wait()
+                while self._callers or self._tasks:
+                    await (self._emptied.wait() if self._callers else asyncio.wait(self._tasks))
 
     def begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
