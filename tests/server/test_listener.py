@@ -186,8 +186,11 @@ async def test_who_waits_for_a_word_before_the_body_owes_nothing(monkeypatch: py
         await asyncio.wait([newcomer], timeout=1.5)
         # Now it does owe the rest, and this machine may be slow.
         monkeypatch.setattr(listener, "AWAITED_SECONDS", 600.0)
+        admitted_at = asyncio.get_running_loop().time()
         admitted.set()
         assert await asyncio.wait_for(patient[0].readuntil(b"100 Continue\r\n\r\n"), SOON_SECONDS)
+        (since,) = server.listener._awaited.values()
+        assert since >= admitted_at, "from here on it is waited for, not since its head came"
         patient[1].write(b"a" * 20)
         assert b"POST / " + b"a" * 20 in await rest(patient)
         assert b"GET / " in await newcomer

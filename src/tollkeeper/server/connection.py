@@ -32,6 +32,7 @@ AHEAD_BYTES_MOST: Final = 64 * 1024
 UNSENT_BYTES_MOST: Final = 64 * 1024
 # Who was refused has so long to stop sending.
 LINGER_SECONDS: Final = 2.0
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 COUNT: Final = struct.Struct("i")
 
 
@@ -116,6 +117,12 @@ class CallerConnection(asyncio.Protocol):
         drain = self._loop.create_future()
         self._drains.append(drain)
         await drain
+
+    def ask_for_the_rest(self) -> None:
+        self.write(CONTINUE)
+        if not self._reader.is_whole:
+            # Until now it was not its turn.
+            self._listener.note_awaited(self)
 
     def read_on(self) -> None:
         if self._is_paused:

@@ -24,7 +24,6 @@ from tollkeeper.steady import without_content
 BODILESS: Final = frozenset({204, 304})
 # One write is cheaper than two; a large body is not copied.
 JOINED_BYTES_MOST: Final = 64 * 1024
-CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 LENGTH, CLOSE = b"\r\ncontent-length: ", b"\r\nconnection: close\r\n"
 STATUS_LINES: Final = {int(each): f"HTTP/1.1 {each.value} {each.phrase}\r\n".encode() for each in HTTPStatus}
@@ -50,6 +49,10 @@ class CycleLine(Protocol):
 
     async def drained(self) -> None:
         """Wait until its client has read enough."""
+        ...
+
+    def ask_for_the_rest(self) -> None:
+        """Its client waits for a word before it sends the body."""
         ...
 
     def read_on(self) -> None:
@@ -169,7 +172,7 @@ class Cycle:
         if self.owes_a_word:
             self.owes_a_word = False
             if not (self._has_begun or self._line.is_gone):
-                self._line.write(CONTINUE)
+                self._line.ask_for_the_rest()
         while not (self._pieces or self._is_body_over):
             if self._is_over or self._is_broken or self._line.is_gone:
                 raise CallerGone
