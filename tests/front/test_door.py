@@ -53,7 +53,8 @@ async def test_callers_speak_tls_where_there_is_a_certificate(certificate: Path)
         door = Door(GatewayAddress("127.0.0.1", gateway), LIMITS)
         async with await door.open("127.0.0.1", port, str(certificate)):
             assert await asked(port, ssl.create_default_context(cafile=str(certificate))) == ANSWER
-            await door.wait_until_empty(30)
+            async with asyncio.timeout(30):
+                await door.wait_until_empty()
     assert heard == [REQUEST[:-2] + b"X-Forwarded-For: 127.0.0.1\r\n\r\n"]
 
 

@@ -98,7 +98,7 @@ async def a_house(certificate: str = "") -> AsyncIterator[House]:
             writer.close()
         server.close()
         async with asyncio.timeout(20):
-            await door.wait_until_empty(LONG_SECONDS)
+            await door.wait_until_empty()
 
 
 @pytest.fixture

@@ -109,11 +109,13 @@ class Door:
     async def drain(self, seconds: float) -> None:
         """Close the port, and let callers go as soon as they have their answers; wait for that so long at most."""
         self.is_leaving = self.is_draining = True
-        for made in self._close():
-            self.begin(self._welcome(made))
+        coming = [self._welcome(made) for made in self._close()]
         for caller in list(self._callers):
             caller.retire()
-        await self.wait_until_empty(seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*coming)
+                await self.wait_until_empty()
 
     def _close(self) -> list[socket.socket]:
         """Close the port. Return the connections that waited there: with the port itself they would be reset."""
@@ -136,11 +138,9 @@ class Door:
                 lambda: Caller(self), made, ssl=self._tls, ssl_handshake_timeout=self._tls_seconds
             )
 
-    async def wait_until_empty(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while self._callers or self._tasks:
-                    await (self._emptied.wait() if self._callers else asyncio.wait(self._tasks))
+    async def wait_until_empty(self) -> None:
+        if self._callers:
+            await self._emptied.wait()
 
     def begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
