@@ -15,7 +15,6 @@ Rules of this file
 import asyncio
 import contextlib
 import logging
-import os
 import socket
 import ssl
 from collections import Counter
@@ -26,6 +25,7 @@ import msgspec
 
 from tollkeeper.core.client_ip import Network, is_in, read_ip, written
 from tollkeeper.front.answers import AnswerFraming
+from tollkeeper.front.closing import closed
 from tollkeeper.front.framing import Framing
 from tollkeeper.front.refusals import LEAVING, NO_GATEWAY
 from tollkeeper.server.connection import has_arrived
@@ -109,27 +109,14 @@ class Door:
     async def drain(self, seconds: float) -> None:
         """Close the port, and let callers go as soon as they have their answers; wait for that so long at most."""
         self.is_leaving = self.is_draining = True
-        coming = [self._welcome(made) for made in self._close()]
+        waiting = closed(self._server) if self._server is not None else []
+        coming = [self._welcome(made) for made in waiting]
         for caller in list(self._callers):
             caller.retire()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await asyncio.gather(*coming)
                 await self.wait_until_empty()
-
-    def _close(self) -> list[socket.socket]:
-        """Close the port. Return the connections that waited there: with the port itself they would be reset."""
-        if self._server is None:
-            return []
-        ports = [socket.socket(fileno=os.dup(each.fileno())) for each in self._server.sockets]
-        self._server.close()
-        waiting: list[socket.socket] = []
-        for port in ports:
-            with port, contextlib.suppress(OSError):
-                port.setblocking(False)
-                while True:
-                    waiting.append(port.accept()[0])
-        return waiting
 
     async def _welcome(self, made: socket.socket) -> None:
         # Who is gone already, or speaks no TLS, is nobody's.
