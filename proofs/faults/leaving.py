@@ -87,10 +87,18 @@ def judged(cases: Sequence[Case], evidence: Sequence[Evidence]) -> list[Verdict]
     return [_judged(case.manner, one) for case, one in zip(cases, evidence, strict=True)]
 
 
-def seconds_until_closed(cases: Sequence[Case], evidence: Sequence[Evidence]) -> list[float]:
-    """How long after each leaving the upstream's connection was closed, where it had not said all before."""
+class Closing(msgspec.Struct, frozen=True, order=True):
+    """How long after its caller had left a call's upstream was closed, and when that was, in Unix seconds."""
+
+    seconds: float
+    left_at: float
+    closed_at: float
+
+
+def closings(cases: Sequence[Case], evidence: Sequence[Evidence]) -> list[Closing]:
+    """Of the calls whose upstream had not said all before. The slowest is last."""
     return sorted(
-        one.truths[0].closed_at - one.heard.left_at.unix
+        Closing(one.truths[0].closed_at - one.heard.left_at.unix, one.heard.left_at.unix, one.truths[0].closed_at)
         for case, one in zip(cases, evidence, strict=True)
         if case.manner.closes_upstream
         and one.heard.left_at is not None

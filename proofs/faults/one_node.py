@@ -19,6 +19,7 @@ from proofs.rig.chat import Heard, Order
 from proofs.rig.checks import Check
 from proofs.rig.customers import Customer
 from proofs.rig.deployment import books_are_clean
+from proofs.rig.measuring.stolen import Watch
 from proofs.rig.proof import Run, say
 from tools.node import Node
 
@@ -28,6 +29,8 @@ DESCRIPTORS_LEFT_MOST = 16
 CLOSED_MS_MOST = 1_000.0
 # Of all that leave. A gateway that looks for leavers misses none, unless the machine holds it up for 400 ms.
 UNNOTICED_SHARE_MOST = 0.001
+# How many of the slowest are told one by one.
+SLOWEST = 5
 # From the moment at which the cut is due until a caller far away on a busy machine has read it whole.
 CUT_LATE_MS_MOST = 500.0
 FIGURES = (
@@ -86,7 +89,7 @@ class Found(msgspec.Struct):
 def rows_of_one_node(run: Run, chance: random.Random) -> list[Row]:
     asked = SIZES[run.size]
     with ExitStack() as stack:
-        bench = Bench(stack)
+        bench, watch = Bench(stack), stack.enter_context(Watch())
         counts = (WARM_UP, asked.f6.calls, WARM_UP, asked.f9.calls, asked.f10.calls)
         everybody = iter(bench.furnish(sum(counts), chance))
         warmers, f6, others, f9, f10 = ([next(everybody) for _ in range(count)] for count in counts)
@@ -97,7 +100,7 @@ def rows_of_one_node(run: Run, chance: random.Random) -> list[Row]:
             with leaves_nothing(bench, node, warmers, found):
                 upstream_misbehaves(bench, node, upstream_faults.cases(f6, chance), asked.f6.per_second, found)
                 heard += callers_leave(bench, node, leavers[cold:], asked.f10.per_second)
-                leavers_are_charged(bench, leavers, heard, found)
+                leavers_are_charged(bench, leavers, heard, found, watch)
                 run.figures |= figures(found)
         with bench.node(cut.TIME_LIMITS) as node:
             warm_up(bench, node, others)
@@ -184,15 +187,21 @@ def callers_leave(bench: Bench, node: Node, cases: Sequence[leaving.Case], per_s
     return bench.load(node, [case.order for case in cases], per_second=per_second, at_once=leaving.AT_ONCE)
 
 
-def leavers_are_charged(bench: Bench, cases: Sequence[leaving.Case], heard: Sequence[Heard], found: Found) -> None:
+def leavers_are_charged(
+    bench: Bench, cases: Sequence[leaving.Case], heard: Sequence[Heard], found: Found, watch: Watch
+) -> None:
     evidence = bench.evidence([case.order for case in cases], heard)
     found.f10 = leaving.judged(cases, evidence)
-    found.closed_ms = [seconds * 1_000 for seconds in leaving.seconds_until_closed(cases, evidence)]
+    closings = leaving.closings(cases, evidence)
+    found.closed_ms = [closing.seconds * 1_000 for closing in closings]
     found.unnoticed = leaving.unnoticed(cases, evidence)
     say(f"{len(found.closed_ms):,} upstream calls were closed for callers who had left; {found.unnoticed:,} unnoticed")
     say(
         f"{leaving.given_up(evidence):,} were given up while they were being sent, {leaving.unheard(evidence):,} unread"
     )
+    for closing in closings[-SLOWEST:]:
+        stolen = watch.stolen_between(closing.left_at, closing.closed_at)
+        say(f"closed after {closing.seconds * 1_000:.0f} ms, of which other guests of the machine had {stolen:.2f} s")
 
 
 def calls_are_cut(bench: Bench, node: Node, cases: Sequence[cut.Case], per_second: float, found: Found) -> None:

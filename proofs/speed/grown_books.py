@@ -13,7 +13,7 @@ from proofs.rig.deployment import books_are_clean
 from proofs.rig.measuring.measured_orders import whole
 from proofs.rig.proof import say
 from proofs.speed import growth
-from proofs.speed.comparison import in_turns, whole_us
+from proofs.speed.comparison import counted, in_turns, whole_us
 from proofs.speed.contestants import CUSTOMERS, Stage, receipts, wait_for_receipts
 from proofs.speed.paired import Compared, compared
 from proofs.speed.rounds import Demand, Length
@@ -47,12 +47,14 @@ def compare(stage: Stage, asked: Books) -> Found:
         grown = msgspec.structs.replace(grown, keys=keys)
         filled = receipts(grown.node.settings)
         demand = Demand(order=whole())
-        turns = [*in_turns([young, grown], WARM_UP, demand), *in_turns([young, grown], asked.turns, demand)]
+        warm_up = in_turns([young, grown], WARM_UP, demand)
+        measured = in_turns([young, grown], asked.turns, demand)
+        turns = [*warm_up, *measured]
         failures = [
             *_checked(young, 0, [turn[YOUNG] for turn in turns]),
             *_checked(grown, filled, [turn[GROWN] for turn in turns]),
         ]
-    pairs = [(whole_us(turn, YOUNG), whole_us(turn, GROWN)) for turn in turns[WARM_UP.rounds :]]
+    pairs = [(whole_us(turn, YOUNG), whole_us(turn, GROWN)) for turn in counted(measured, asked.turns)]
     return Found(compared("growth", pairs), failures)
 
 

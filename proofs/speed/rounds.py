@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from proofs.rig.measuring.measured_orders import Order
+from proofs.rig.measuring.stolen import CALM_SHARE_MOST
 from proofs.rig.patience import patience
 from proofs.rig.proof import say
 from proofs.speed.contestants import CONNECTIONS, Stage, Subject
@@ -15,6 +16,8 @@ from proofs.speed.timed_load import Measured, Plan
 
 WARM_SECONDS = 0.5
 PATIENCE_SECONDS = 60.0
+# A turn in which other guests had too much of the machine is made once more; the calmer one counts.
+TURNS_MOST = 2
 
 
 class Length(msgspec.Struct, frozen=True):
@@ -90,11 +93,14 @@ class Rounds:
             per_second=demand.per_second,
             watched=self.stage.beside | {subject.name: subject.pid},
         )
-        [found] = run([plan])
-        say(told(subject.name, found))
-        if subject.keeps_books:
-            self.calls += found.calls_in_all
-        return found
+        turns: list[Measured] = []
+        while len(turns) < TURNS_MOST and all(turn.stolen_share > CALM_SHARE_MOST for turn in turns):
+            [found] = run([plan])
+            say(told(subject.name, found))
+            if subject.keeps_books:
+                self.calls += found.calls_in_all
+            turns.append(found)
+        return min(turns, key=lambda turn: turn.stolen_share)
 
 
 def run(plans: Sequence[Plan]) -> list[Measured]:
@@ -114,5 +120,6 @@ def told(name: str, found: Measured) -> str:
     late = f"events p50 {found.late_p50_us:.0f} µs, p99 {found.late_p99_us:.0f} µs; " if found.late_p50_us else ""
     return (
         f"{name}: {found.per_second:.0f} calls/s, {found.events / found.seconds:.0f} events/s, "
-        f"p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms; {late}of a core: {shares}"
+        f"p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms; {late}of a core: {shares}; "
+        f"stolen {found.stolen_share:.1%}"
     )

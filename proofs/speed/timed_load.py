@@ -18,6 +18,7 @@ import uvloop
 from proofs.rig.measuring.light_caller import Caller, head
 from proofs.rig.measuring.measured_orders import NUMBER
 from proofs.rig.measuring.processes import cpu_seconds
+from proofs.rig.measuring.stolen import share, stolen_seconds
 
 SEED = 7
 MORE_SECONDS = 0.1
@@ -58,6 +59,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     late_p50_us: float
     late_p99_us: float
     cpu_seconds: dict[str, float]
+    # Of all cores' time: what other guests of the machine had.
+    stolen_share: float = 0.0
 
     @property
     def per_second(self) -> float:
@@ -80,6 +83,7 @@ class Count(msgspec.Struct, frozen=True):
     first_events: int
     stamps: int
     cpu_seconds: dict[str, float]
+    stolen_seconds: float
 
 
 class Load:
@@ -119,6 +123,7 @@ class Load:
             late_p50_us=quantile(late_ns, 0.5) / 1_000,
             late_p99_us=quantile(late_ns, 0.99) / 1_000,
             cpu_seconds={name: spent - begin.cpu_seconds[name] for name, spent in end.cpu_seconds.items()},
+            stolen_share=share(end.stolen_seconds - begin.stolen_seconds, end.at - begin.at),
         )
 
     async def _closed(self) -> None:
@@ -168,6 +173,7 @@ class Load:
             stamps=len(self._late_ns),
             cpu_seconds={name: cpu_seconds(pid) for name, pid in self._plan.watched.items()}
             | {"load": cpu_seconds(os.getpid())},
+            stolen_seconds=stolen_seconds(),
         )
 
     @staticmethod
