@@ -152,13 +152,11 @@ class Proof:
         self.figures |= dict.fromkeys(PEER_FIGURES.values())
         if os.environ.get("PEERS") != "1":
             return
-        full_us = self.figures["cpu_us_full"]
-        assert full_us is not None
         for name, figure in PEER_FIGURES.items():
             say(f"another gateway: {name}")
             with peers.peer(name, self._stage) as peer:
-                peer_us = trials.peer_us(self._rounds, self._asked.peer, peer)
-            self.figures |= {f"cpu_us_{name}": round(peer_us), figure: round(peer_us / full_us, 1)}
+                found = trials.beside_peer(self._rounds, self._asked.peer, peer)
+            self.figures |= {f"cpu_us_{name}": round(found.cpu_us), figure: round(found.times, 1)}
 
     def _growth(self) -> None:
         """How much more a call costs when the books are full."""

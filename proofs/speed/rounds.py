@@ -3,7 +3,7 @@
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -78,6 +78,10 @@ class Rounds:
             in_order = [*subjects[first:], *subjects[:first]]
             turns.append({subject.name: self._turn(subject, length.seconds, demand) for subject in in_order})
         return Turns(turns)
+
+    def once(self, demands: Iterable[tuple[Subject, Demand]], seconds: float) -> dict[str, Measured]:
+        """One round in which something else is asked of each."""
+        return {subject.name: self._turn(subject, seconds, demand) for subject, demand in demands}
 
     def _turn(self, subject: Subject, seconds: float, demand: Demand) -> Measured:
         plan = Plan(

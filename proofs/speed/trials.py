@@ -45,6 +45,13 @@ class Chunks(msgspec.Struct, frozen=True, kw_only=True):
     added_us: Added
 
 
+class PeerCosts(msgspec.Struct, frozen=True):
+    """What a call costs another gateway, and how many times what it costs us."""
+
+    cpu_us: float
+    times: float
+
+
 def at_full_speed(rounds: Rounds, length: Length) -> Costs:
     stage = rounds.stage
     turns = rounds.run([stage.bare, stage.full, stage.nginx], length, Demand(order=whole()))
@@ -117,10 +124,12 @@ def several_workers(rounds: Rounds, length: Length, several: Subject) -> float:
     return turns.ratio(several.name, "full")
 
 
-def peer_us(rounds: Rounds, length: Length, peer: Subject) -> float:
-    """What a call costs another gateway."""
+def beside_peer(rounds: Rounds, length: Length, peer: Subject) -> PeerCosts:
+    """What a call costs another gateway, and the same call us, in turns."""
     # Their callers have the provider's key: some pass it on, and the others take any.
-    return rounds.run([peer], length, Demand(order=whole(), keys=[PROVIDER_KEY])).cpu_us(peer.name)
+    demands = ((peer, Demand(order=whole(), keys=[PROVIDER_KEY])), (rounds.stage.full, Demand(order=whole())))
+    turns = Turns([rounds.once(demands, length.seconds) for _ in range(length.rounds)])
+    return PeerCosts(turns.cpu_us(peer.name), turns.ratio(peer.name, rounds.stage.full.name))
 
 
 def _bare_and_full(rounds: Rounds, length: Length, demand: Demand) -> Turns:
