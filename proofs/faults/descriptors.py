@@ -39,6 +39,13 @@ def wait_until_back(node: Node, upstream_port: int, before: Descriptors, *, most
 
 
 def _sockets_to(pid: int, ports: Sequence[int]) -> int:
-    own = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    own = {where for link in Path(f"/proc/{pid}/fd").iterdir() if (where := _leads_to(link)) is not None}
     rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     return sum(f"socket:[{row[9]}]" in own and int(row[2].rpartition(":")[2], 16) in ports for row in rows)
+
+
+def _leads_to(link: Path) -> str | None:
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:
+        return None  # It was closed meanwhile.
