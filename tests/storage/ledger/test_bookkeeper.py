@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import asyncpg
@@ -27,6 +27,7 @@ from tollkeeper.settings import Settings
 from tollkeeper.storage.ledger.bookkeeper import Bookkeeper
 from tollkeeper.storage.ledger.books import check_books
 from tollkeeper.storage.ledger.orphans import SqlOrphans
+from tollkeeper.storage.ledger.workers import beat_until_fenced
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
 
@@ -473,6 +474,38 @@ async def test_a_fenced_life_is_followed_by_another(office: Office, monkeypatch:
     assert await bookkeeper.ledger.settle(a_settlement(order, 1)) is True
     await office.let_die(living)
     await bookkeeper.close()
+
+
+async def test_a_life_is_over_as_soon_as_a_hold_is_refused(office: Office) -> None:
+    bookkeeper, living = await office.a_life()
+    first = bookkeeper.ledger
+    await office.owner.execute("update worker set fenced_at = now() where id = $1", bookkeeper._worker_id)
+    with pytest.raises(WorkerFenced):
+        await first.hold(office.an_order())
+    # Long before the next heartbeat.
+    async with asyncio.timeout(0.8 * HEARTBEAT_SECONDS):
+        while not bookkeeper.ready or bookkeeper.ledger is first:  # noqa: ASYNC110 (as /readyz sees it)
+            await asyncio.sleep(0.01)
+    assert (await bookkeeper.ledger.hold(order := office.an_order())).granted
+    assert await bookkeeper.ledger.settle(a_settlement(order, 1)) is True
+    await office.let_die(living)
+    await bookkeeper.close()
+
+
+async def test_a_heartbeat_that_fails_is_repeated_before_the_next_is_due() -> None:
+    class Away:
+        """Out of reach for two heartbeats; then it says that this life is over."""
+
+        asked = 0
+
+        async def row(self, _sql: str, _worker_id: int) -> dict[str, bool]:
+            self.asked += 1
+            if self.asked < 3:
+                raise StoreUnavailable
+            return {"over": True}
+
+    async with asyncio.timeout(0.8 * HEARTBEAT_SECONDS):
+        await beat_until_fenced(cast("Database", Away()), 1, asyncio.Event())
 
 
 async def test_no_life_begins_by_a_schema_that_is_too_old(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

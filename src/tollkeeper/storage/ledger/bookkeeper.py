@@ -96,7 +96,7 @@ class Bookkeeper:
                 continue
             tending = asyncio.create_task(self._tend_journals(self.ledger))
             try:
-                await workers.beat_until_fenced(self._database, self._worker_id)
+                await workers.beat_until_fenced(self._database, self._worker_id, self.ledger.refused)
             finally:
                 tending.cancel()
             log.error("worker %d was taken for dead and fenced; its calls end", self._worker_id)

@@ -68,6 +68,8 @@ class SqlLedger:
         self._worker_id = worker_id
         self._journal = journal
         self._patience_seconds = patience_seconds
+        # Set where the database takes no more from this worker: its life is over.
+        self.refused = asyncio.Event()
         self._holds = Batcher(self._flush_holds, patience_seconds=patience_seconds, unclaimed=self._void_unclaimed)
         self._settles = Batcher(self._flush_settles, gather_seconds=SETTLES_GATHER_SECONDS)
         self._checkpoints = Batcher(self._flush_checkpoints, patience_seconds=patience_seconds)
@@ -242,6 +244,7 @@ class SqlLedger:
         except asyncpg.PostgresError as problem:
             state = problem.sqlstate or ""
             if state == FENCED:
+                self.refused.set()
                 raise WorkerFenced from None
             # Missing rights or functions are for the operator to mend, and no fault of the rows: they wait.
             if state[:2] in {"42", "XX"}:
