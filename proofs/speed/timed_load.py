@@ -60,7 +60,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     late_p99_us: float
     cpu_seconds: dict[str, float]
     # Of all cores' time: what other guests of the machine had.
-    stolen_share: float = 0.0
+    stolen_share: float
 
     @property
     def per_second(self) -> float:

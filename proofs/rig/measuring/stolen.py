@@ -1,8 +1,4 @@
-"""What other guests of a shared machine take: time in which somebody here was ready to run, and no core was ours.
-
-Rules of this file
-1. It tells how a figure came about, and changes none.
-"""
+"""What other guests of a shared machine take: time in which somebody here was ready to run, and no core was ours."""
 
 import bisect
 import os

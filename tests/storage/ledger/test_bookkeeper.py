@@ -30,6 +30,8 @@ from tollkeeper.storage.ledger.orphans import SqlOrphans
 from tollkeeper.storage.ledger.workers import beat_until_fenced
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 
+A_MINUTE, AN_HOUR = 60.0, 3_600.0
+
 
 class Office:
     """A database, a customer, and worker lives that a test may end as it likes."""
@@ -476,14 +478,15 @@ async def test_a_fenced_life_is_followed_by_another(office: Office, monkeypatch:
     await bookkeeper.close()
 
 
-async def test_a_life_is_over_as_soon_as_a_hold_is_refused(office: Office) -> None:
+async def test_a_life_is_over_as_soon_as_a_hold_is_refused(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollkeeper.storage.ledger.workers.HEARTBEAT_SECONDS", AN_HOUR)
     bookkeeper, living = await office.a_life()
     first = bookkeeper.ledger
     await office.owner.execute("update worker set fenced_at = now() where id = $1", bookkeeper._worker_id)
     with pytest.raises(WorkerFenced):
         await first.hold(office.an_order())
     # Long before the next heartbeat.
-    async with asyncio.timeout(0.8 * HEARTBEAT_SECONDS):
+    async with asyncio.timeout(A_MINUTE):
         while not bookkeeper.ready or bookkeeper.ledger is first:  # noqa: ASYNC110 (as /readyz sees it)
             await asyncio.sleep(0.01)
     assert (await bookkeeper.ledger.hold(order := office.an_order())).granted
@@ -492,7 +495,9 @@ async def test_a_life_is_over_as_soon_as_a_hold_is_refused(office: Office) -> No
     await bookkeeper.close()
 
 
-async def test_a_heartbeat_that_fails_is_repeated_before_the_next_is_due() -> None:
+async def test_a_heartbeat_that_fails_is_repeated_before_the_next_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tollkeeper.storage.ledger.workers.HEARTBEAT_SECONDS", AN_HOUR)
+
     class Away:
         """Out of reach for two heartbeats; then it says that this life is over."""
 
@@ -504,7 +509,7 @@ async def test_a_heartbeat_that_fails_is_repeated_before_the_next_is_due() -> No
                 raise StoreUnavailable
             return {"over": True}
 
-    async with asyncio.timeout(0.8 * HEARTBEAT_SECONDS):
+    async with asyncio.timeout(A_MINUTE):
         await beat_until_fenced(cast("Database", Away()), 1, asyncio.Event())
 
 
