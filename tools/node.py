@@ -157,9 +157,15 @@ class Node:
 
     def memory_bytes(self) -> int:
         """What this node's processes occupy together, shared pages counted once (PSS)."""
+        return self._memory_bytes("Pss:")
+
+    def own_memory_bytes(self) -> int:
+        """Of that what is in no file: pages of libraries count less the more processes there are that map them."""
+        return self._memory_bytes("Pss_Anon:")
+
+    def _memory_bytes(self, row: str) -> int:
         assert self.process is not None
-        pids = [self.process.pid, *children(self.process.pid)]
-        return sum(_pss_bytes(pid) for pid in pids)
+        return sum(_memory_bytes(pid, row) for pid in [self.process.pid, *children(self.process.pid)])
 
     def workers(self) -> list[int]:
         """The processes that serve, by process id."""
@@ -185,8 +191,8 @@ def _serves(pid: int) -> bool:
     return bool(started_as) and b"resource_tracker" not in started_as
 
 
-def _pss_bytes(pid: int) -> int:
+def _memory_bytes(pid: int, row: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(row):
             return int(line.split()[1]) * 1024
     return 0

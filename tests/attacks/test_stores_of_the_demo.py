@@ -2,6 +2,7 @@
 
 import os
 import pwd
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -16,10 +17,12 @@ def groups_of(server: Server) -> set[int]:
     """The groups of every process of a server."""
     found: set[int] = set()
     for pid in server.pids():
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            name, _, numbers = line.partition(":")
-            if name in {"Gid", "Groups"}:
-                found.update(map(int, numbers.split()))
+        # PostgreSQL begins and ends workers at any time.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                name, _, numbers = line.partition(":")
+                if name in {"Gid", "Groups"}:
+                    found.update(map(int, numbers.split()))
     return found
 
 

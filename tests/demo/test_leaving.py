@@ -46,12 +46,14 @@ def ended(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=False)
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_whose_exception_python_drops_is_made_good(number: signal.Signals, status: int) -> None:
     done = ended(STRUCK_WHILE_DISPOSING.format(signal=number.name))
     assert (done.returncode, done.stdout.splitlines()) == (status, ["went on", STOPPED])
 
 
+@pytest.mark.not_quick
 def test_what_else_is_dropped_is_told_as_ever() -> None:
     done = ended(OTHER_MISHAP)
     assert (done.returncode, done.stdout) == (0, "went on\n")

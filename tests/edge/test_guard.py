@@ -1,6 +1,7 @@
 """What the guard asks of the stores for clients that are banned."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -53,7 +54,7 @@ class Clock:
 
 def a_call(guard: Guard, authorization: str | None, ip: str = IP) -> Exchange:
     headers = [] if authorization is None else [(b"authorization", authorization.encode())]
-    exchange = Exchange(Asked("GET", b"/v1/models", headers, peer=(ip, 1)), 0)
+    exchange = Exchange(Asked("GET", b"/v1/models", headers, peer=(ip, 1)), 0, uuid4())
     guard.recognise(exchange)
     return exchange
 

@@ -1,6 +1,7 @@
 """Refusals as HTTP: status, headers and body, in each style; and inside a stream that has begun."""
 
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -31,7 +32,7 @@ RETRY = (b"retry-after", b"x-should-retry", b"cf-error")
 
 
 def an_exchange() -> Exchange:
-    return Exchange(Asked(), 0)
+    return Exchange(Asked(), 0, uuid4())
 
 
 def unavailable(seconds: int) -> GatewayError:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import cast
+from uuid import uuid4
 
 import pytest
 
@@ -52,7 +53,7 @@ async def test_a_call_that_ends_in_the_moment_of_its_cut_is_answered_before_its_
     book = AddressBook({})
     routes = RouteTable([Route("POST", "/late", EVERYWHERE, done_in_the_moment_of_its_cut)], book)
     relay = SimpleNamespace(clock=StillClock(), figures=CallFigures([]))
-    services = cast(Services, SimpleNamespace(relay=relay, on_ended=None))
+    services = cast(Services, SimpleNamespace(relay=relay, on_ended=None, new_request_id=lambda _: uuid4()))
     call_log = CallLog(nowhere)
     gateway = Gateway(services, routes, book, call_log, health, Guard(NoBans(), InvalidCalls(), ()))
     asked = Asked("POST", b"/late", [(b"host", b"main.test")], peer=("192.0.2.9", 1))

@@ -45,7 +45,7 @@ class House:
         ]
 
     async def account_of(self, process: int, conversation: int, by: int = 1) -> ProviderAccount:
-        account = await self.pools[process].choose("m", by=by, conversation=b"%d" % conversation)
+        account = await self.pools[process].choose("m", by=by, conversation=lambda: b"%d" % conversation)
         assert account is not None
         return account
 

@@ -218,9 +218,9 @@ class MemoryPool:
         by: int,
         tried: Collection[int] = (),
         unfit: Collection[Capabilities] = (),
-        conversation: bytes = b"",
+        conversation: Callable[[], bytes] | None = None,
     ) -> ProviderAccount | None:
-        self.conversations.append(conversation)
+        self.conversations.append(b"" if conversation is None else conversation())
         for account in self._serving(model_id, unfit):
             if account.id not in tried and account.id not in self.out:
                 return account

@@ -276,16 +276,18 @@ class House:
                 self.on_passed(piece)
             return has_room
 
+        async def hear(answer: AnyAnswer) -> None:
+            self.answer = answer
+            while piece := await answer.read():
+                pieces.append(piece)
+                answer.outlet = take
+                if len(pieces) == reads_pieces:
+                    asyncio.get_running_loop().call_later(LIMITS.longest_seconds, answer.client_stuck)
+                    await asyncio.Event().wait()
+
         problem: Exception | None = None
         try:
-            async with serve(call, operation, read_body, self.relay) as answer:
-                self.answer = answer
-                while piece := await answer.read():
-                    pieces.append(piece)
-                    answer.outlet = take
-                    if len(pieces) == reads_pieces:
-                        asyncio.get_running_loop().call_later(LIMITS.longest_seconds, answer.client_stuck)
-                        await asyncio.Event().wait()
+            await serve(call, operation, read_body, self.relay, hear)
         except (GatewayError, ClientLeft) as told:
             problem = told
         receipts = [receipt for receipt in self.ledger.receipts if receipt.request_id == request.request_id]

@@ -14,6 +14,7 @@ from tests.relay.house import (
     FINISH,
     INPUT_TOKENS,
     LIMITS,
+    Heard,
     House,
     Request,
     an_account,
@@ -41,6 +42,7 @@ from tollkeeper.core.money.charge import Ending, UsageSource
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import Failure
 from tollkeeper.relay.answers.streamed import STUCK_SECONDS
+from tollkeeper.relay.answers.whole import AnyAnswer
 from tollkeeper.relay.call import CUT_OFF_SECONDS, Call, ClientLeft
 from tollkeeper.relay.operations import CHAT
 from tollkeeper.relay.pipeline import serve
@@ -524,10 +526,12 @@ async def test_who_left_before_anything_was_sent_is_asked_nothing_for(stream: bo
     async def body() -> bytes:
         return chat_body(stream=stream)
 
-    async with serve(Call(request, house.let_go_of_body), CHAT, body, house.relay) as answer:
+    async def leave(answer: AnyAnswer) -> None:
         answer.client_left()
         with pytest.raises(ProviderUnavailable):
             await answer.read()
+
+    await serve(Call(request, house.let_go_of_body), CHAT, body, house.relay, leave)
     [receipt] = house.ledger.receipts
     assert (receipt.ending, receipt.charge.amount) == (Ending.REFUSED, 0)
     house.check()
@@ -541,10 +545,13 @@ async def test_whose_key_is_revoked_before_anything_was_sent_is_told_so() -> Non
         return chat_body(stream=True)
 
     call = Call(request, house.let_go_of_body)
-    async with serve(call, CHAT, body, house.relay) as answer:
+
+    async def lose_key(answer: AnyAnswer) -> None:
         call.cut_off(KeyRevoked("revoked"), Ending.REVOKED)
         with pytest.raises(KeyRevoked):
             await answer.read()
+
+    await serve(call, CHAT, body, house.relay, lose_key)
     [receipt] = house.ledger.receipts
     assert receipt.charge.amount == 0
     house.check()
@@ -560,9 +567,11 @@ async def test_who_has_the_whole_answer_may_call_again_at_once() -> None:
     async def body() -> bytes:
         return chat_body(stream=True)
 
-    async with serve(Call(request, house.let_go_of_body), CHAT, body, house.relay) as answer:
+    async def hear_all(answer: AnyAnswer) -> "asyncio.Future[Heard]":
         while await answer.read():
             pass
-        again = asyncio.ensure_future(house.chat(stream=True))
+        return asyncio.ensure_future(house.chat(stream=True))
+
+    again = await serve(Call(request, house.let_go_of_body), CHAT, body, house.relay, hear_all)
     assert (await again).problem is None
     house.check()

@@ -10,8 +10,16 @@ from tollkeeper.edge import calls
 from tollkeeper.edge.calls import Relayed
 from tollkeeper.relay import operations
 from tollkeeper.relay.answers.media import ImageAnswer, SpeechAnswer
-from tollkeeper.relay.answers.streamed import chat_answer
-from tollkeeper.relay.operations import CHAT, IMAGE, SPEECH, TRANSCRIPTION, Operation, ask_image, ask_speech
+from tollkeeper.relay.operations import (
+    CHAT,
+    IMAGE,
+    SPEECH,
+    TRANSCRIPTION,
+    Operation,
+    ask_image,
+    ask_speech,
+    chat_answer,
+)
 
 if TYPE_CHECKING:
     # Each of these is wrong, and mypy says so. Where it did not, it would say that the comment is not needed.

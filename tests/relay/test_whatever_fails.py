@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -93,6 +94,7 @@ def services_of(house: House, steps: Steps) -> Services:
         prices=PricePages(nobody_asks, owner=""),
         pages=nobody_asks,
         bodies=BodyReader(reading_bytes_most=1_000_000, seconds_most=60),
+        new_request_id=lambda _: uuid4(),
         owned_by="",
         keep_alive_seconds=15,
         loop_mark="mark",
@@ -108,7 +110,7 @@ def an_exchange(way: Way) -> Exchange:
     ]
     asked = Asked(headers=headers, pieces=[way.body])
     asyncio.get_running_loop().call_later(way.client_leaves_after_seconds, asked.leave)
-    return Exchange(asked, 0)
+    return Exchange(asked, 0, uuid4())
 
 
 async def walk(way: Way, steps: Steps) -> House:

@@ -7,7 +7,10 @@ import pytest
 
 from tools.services.far_host import FarHost, FarRedis, why_no_far_host
 
-pytestmark = pytest.mark.skipif(bool(why_no_far_host()), reason=why_no_far_host() or "it can be had")
+pytestmark = [
+    pytest.mark.not_quick,
+    pytest.mark.skipif(bool(why_no_far_host()), reason=why_no_far_host() or "it can be had"),
+]
 
 
 @pytest.fixture

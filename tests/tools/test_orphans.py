@@ -93,7 +93,8 @@ def test_a_server_that_is_frozen_ends_too(kind: type[Server], tmp_path: Path) ->
     with starter:
         assert starter.stdout is not None
         pids = [int(pid) for pid in starter.stdout.readline().split()]
-        assert all(map(is_there, pids))
+        # A worker that PostgreSQL began just before it was stopped may have ended since.
+        assert is_there(pids[0])
         starter.kill()
     wait_until(lambda: not any(map(is_there, pids)))
 

@@ -6,6 +6,7 @@ from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.ports import ProviderAccount, Vendor
 from tollkeeper.providers.vendors.chat_answer import UNREADABLE, Heading
@@ -64,8 +65,8 @@ def check_whole(translate: Callable[[bytes], bytes], data: bytes) -> None:
         told = translate(data)
     except NotAnAnswer:
         return
-    meter = Meter()
-    meter.read_whole(told)
+    meter = WholeMeter()
+    meter.read(told)
     assert meter.output_tokens >= 0
     usage = meter.reported
     assert usage is None or min(usage.input_units, usage.output_units, usage.cached_units) >= 0

@@ -130,6 +130,10 @@ class Fleet:
         """What both nodes occupy."""
         return sum(node.memory_bytes() for node in self.nodes)
 
+    def own_memory_bytes(self) -> int:
+        """Of that what is in no file, and does not depend on who else runs the same programs."""
+        return sum(node.own_memory_bytes() for node in self.nodes)
+
     def fail_redis_over(self) -> None:
         """The master is killed, the other one takes its place; the dead one comes back as its replica."""
         dead = self.master

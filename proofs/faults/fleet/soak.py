@@ -97,7 +97,7 @@ def _tell(samples: Sequence[Sample], calls: int, amounts: Amounts) -> None:
 
 
 def _sample(fleet: Fleet, at: float) -> Sample:
-    return Sample(round(at, 1), round(fleet.memory_bytes() / 1e6, 2), _open(fleet))
+    return Sample(round(at, 1), round(fleet.own_memory_bytes() / 1e6, 2), _open(fleet))
 
 
 def _open(fleet: Fleet) -> int:

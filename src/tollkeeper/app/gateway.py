@@ -61,6 +61,7 @@ from tollkeeper.storage.limits.limiter import RedisLimiter
 from tollkeeper.storage.postgres.changes import ChangeNotifier, Changes
 from tollkeeper.storage.postgres.database import Database, DatabaseRole
 from tollkeeper.storage.postgres.nodes import beat
+from tollkeeper.storage.postgres.request_ids import new_request_id
 from tollkeeper.storage.providers.accounts import SqlProviderAccounts
 from tollkeeper.storage.providers.reports import SqlPoolReports
 from tollkeeper.storage.usage.log import SqlUsageLog
@@ -278,6 +279,7 @@ def services_of(
         prices=PricePages(SqlPriceList(lookups, changes), owner=settings.provider_domain),
         pages=GatewayPages(gateway_site_of(settings), SqlOpenLots(lookups)),
         bodies=BodyReader(reading_bytes_most=settings.reading_bytes, seconds_most=settings.body_seconds),
+        new_request_id=new_request_id,
         owned_by=settings.provider_domain,
         keep_alive_seconds=settings.keep_alive_seconds,
         loop_mark=loop_mark_of(settings),

@@ -21,6 +21,8 @@ BASE_62 = string.digits + string.ascii_letters
 CHANCE_LENGTH = 48
 NAME_LENGTH_MOST = 64
 
+KEY_CHARACTERS = len("sk-") + 1 + CHANCE_LENGTH
+
 _FORM = re.compile(rf"sk-[0-9A-Za-z]{{{1 + CHANCE_LENGTH}}}")
 _IN_WORDS = re.compile(_FORM.pattern.encode())
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Generic
 
@@ -83,9 +82,9 @@ class Relayed(msgspec.Struct, Generic[Came, OrderType], frozen=True):
             stuck_seconds=services.relay.timeouts.longest_seconds,
             keep_alive=self.style.keep_alive,
         )
-        serving = serve(call, self.operation, partial(self.read, kept, exchange), services.relay)
+        read, send = partial(self.read, kept, exchange), partial(_send, call, exchange, services, stream)
         try:
-            return await _send(serving, call, exchange, services, stream)
+            return await serve(call, self.operation, read, services.relay, send)
         except ClientLeft:
             exchange.code = CLIENT_LEFT
             return Sent(CLIENT_CLOSED, stream.sent_bytes)
@@ -110,8 +109,8 @@ async def require_quota(exchange: Exchange, services: Services) -> None:
         raise KeyShort
 
 
-async def _json_body(kept: KeptBody, exchange: Exchange) -> bytes:
-    return await kept.read()
+def _json_body(kept: KeptBody, exchange: Exchange) -> Awaitable[bytes]:
+    return kept.read()
 
 
 async def _spoken(kept: KeptBody, exchange: Exchange) -> Spoken:
@@ -155,30 +154,25 @@ async def message_tokens(exchange: Exchange, services: Services) -> Reply:
 
 
 async def _send(
-    serving: AbstractAsyncContextManager[AnyAnswer],
-    call: Call,
-    exchange: Exchange,
-    services: Services,
-    stream: Outgoing,
+    call: Call, exchange: Exchange, services: Services, stream: Outgoing, answer: AnyAnswer
 ) -> Reply | Sent:
-    async with serving as answer:
-        exchange.when_left(answer.client_left)
-        try:
-            if answer.form is AnswerForm.EVENTS:
-                stream.content_type = EVENTS
-                return await _stream(answer, exchange, stream)
-            stream.content_type = answer.content_type
-            if exchange.address is not Address.BACKUP:
-                call.later(services.relay.timeouts.cut_seconds, partial(_cut, call, exchange))
-            first = await answer.read()
-            call.has_answer = True
-            if answer.form is AnswerForm.WHOLE:
-                return Reply(first, headers=(*JSON, (CHARGED, usd_exact(answer.charged).encode())))
-            if answer.known_charge is not None:
-                stream.more_headers = ((CHARGED, usd_exact(answer.known_charge).encode()),)
-            return await _pass(first, answer, exchange, stream)
-        finally:
-            exchange.http.on_left = ignore
+    exchange.when_left(answer.client_left)
+    try:
+        if answer.form is AnswerForm.EVENTS:
+            stream.content_type = EVENTS
+            return await _stream(answer, exchange, stream)
+        stream.content_type = answer.content_type
+        if exchange.address is not Address.BACKUP:
+            call.later(services.relay.timeouts.cut_seconds, partial(_cut, call, exchange))
+        first = await answer.read()
+        call.has_answer = True
+        if answer.form is AnswerForm.WHOLE:
+            return Reply(first, headers=(*JSON, (CHARGED, usd_exact(answer.charged).encode())))
+        if answer.known_charge is not None:
+            stream.more_headers = ((CHARGED, usd_exact(answer.known_charge).encode()),)
+        return await _pass(first, answer, exchange, stream)
+    finally:
+        exchange.http.on_left = ignore
 
 
 def _cut(call: Call, exchange: Exchange) -> None:

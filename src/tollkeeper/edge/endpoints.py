@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from urllib.parse import unquote
+from uuid import UUID
 
 import msgspec
 
@@ -38,6 +39,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     prices: PricePages
     pages: GatewayPages
     bodies: BodyReader
+    # By the time of the database, in Unix milliseconds.
+    new_request_id: Callable[[int], UUID]
     owned_by: str
     keep_alive_seconds: float
     loop_mark: str

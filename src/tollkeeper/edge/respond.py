@@ -96,7 +96,8 @@ class Gateway:
         self._guard = guard
 
     async def answer(self, request: HttpRequest) -> None:
-        exchange = Exchange(request, self._services.relay.clock.unix_milliseconds())
+        now_ms = self._services.relay.clock.unix_milliseconds()
+        exchange = Exchange(request, now_ms, self._services.new_request_id(now_ms))
         if exchange.path in HEALTH_PATHS and exchange.method in {"GET", "HEAD"}:
             _send(exchange, self._health_reply(exchange))
             return
@@ -227,8 +228,8 @@ def _send(exchange: Exchange, reply: Reply) -> None:
         *exchange.limit_headers(),
         (b"cache-control", reply.caching),
     ]
-    # A length beside 304 would be that of the body which the client has already.
-    if reply.status != 304:
+    if exchange.method == "HEAD" and reply.status != 304:
+        # Of the body that is not sent. (Beside 304 it would be that of the body which the client has already.)
         headers.append((b"content-length", str(len(reply.body)).encode()))
     exchange.http.answer(reply.status, headers, reply.body)
 

@@ -98,7 +98,7 @@ class LivePool:
         by: int,
         tried: Collection[int] = (),
         unfit: Collection[Capabilities] = (),
-        conversation: bytes = b"",
+        conversation: Callable[[], bytes] | None = None,
     ) -> ProviderAccount | None:
         snapshot = await self._accounts.all()
         if snapshot is not self._snapshot:
@@ -111,8 +111,8 @@ class LivePool:
             return account_id not in tried and not (unfit and self._by_id[account_id].capabilities in unfit)
 
         candidates = Candidates(self._healths_of(model_id), is_fit, self._now(), share=self._share(), by=by)
-        if conversation and serving.is_a_choice:
-            point = point_of(self._secret, by, model_id, conversation)
+        if serving.is_a_choice and conversation is not None and (name := conversation()):
+            point = point_of(self._secret, by, model_id, name)
             chosen = choose_home(serving.homes, point, candidates, self._chance)
         else:
             chosen = choose(serving.tiers, candidates.may_take, candidates.burden, self._chance)

@@ -14,7 +14,9 @@ from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, EventTooLong, data_of
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.errors import BadRequest
+from tollkeeper.core.money.charge import Readings
 from tollkeeper.core.pool.provider_errors import read_rejection
 from tollkeeper.ports import ProviderAccount, Upstream, UpstreamAnswer, UpstreamFailed, UpstreamRequest, Vendor
 from tollkeeper.ports.providers.desk import Finding
@@ -83,7 +85,7 @@ class _TrialAnswer(msgspec.Struct):
 class _ParsedAnswer(msgspec.Struct):
     """An answer: what is known of its usage, and what it says."""
 
-    meter: Meter
+    meter: Readings
     message: _TrialMessage
 
 
@@ -133,13 +135,14 @@ async def _read(answer: UpstreamAnswer) -> bytes:
 
 
 def _parsed(said: bytes, *, streamed: bool) -> "_ParsedAnswer":
-    meter = Meter()
     if not streamed:
+        whole = WholeMeter()
         try:
-            meter.read_whole(said)
+            whole.read(said)
         except NotAnAnswer:
             raise _TrialFailed("what came is no answer in this vendor's form") from None
-        return _ParsedAnswer(meter, _message(said))
+        return _ParsedAnswer(whole, _message(said))
+    meter = Meter()
     events = [data for event in EventSplitter().feed(said + b"\n\n") if (data := data_of(event))]
     if {Event.ERROR, Event.MALFORMED} & {meter.read_event(data) for data in events}:
         raise _TrialFailed("the stream began, and ended with an error")
@@ -187,7 +190,7 @@ def _printable(told: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in told)
 
 
-def _described(meter: Meter, seconds: float) -> str:
+def _described(meter: Readings, seconds: float) -> str:
     reported = meter.reported
     if reported is None:
         return f"works in {seconds:.1f} s; it reports no usage, so that calls are charged by our own count"

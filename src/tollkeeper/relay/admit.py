@@ -1,5 +1,7 @@
 """Who is asking: turn credentials into the record of a key that may be used now."""
 
+from collections.abc import Awaitable
+
 from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError, KeyMissing, KeyUnknown
 from tollkeeper.core.keys import KeyRecord, require_usable
@@ -12,11 +14,11 @@ OTHER_SCHEME = (
 )
 
 
-async def admit(authorization: str | None, client: Ip | None, keys: Keys, clock: Clock) -> KeyRecord:
+def admit(authorization: str | None, client: Ip | None, keys: Keys, clock: Clock) -> Awaitable[KeyRecord]:
     """The caller behind an Authorization header."""
     if authorization is None or not authorization.startswith(SCHEME):
         raise KeyMissing(OTHER_SCHEME if authorization and authorization.lower().startswith(SCHEME.lower()) else None)
-    return await admit_key(authorization.removeprefix(SCHEME), client, keys, clock)
+    return admit_key(authorization.removeprefix(SCHEME), client, keys, clock)
 
 
 async def admit_key(key: str, client: Ip | None, keys: Keys, clock: Clock) -> KeyRecord:

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from tollkeeper.core.calls.chat import ChatOrder
 from tollkeeper.core.calls.native import Spoken
@@ -20,6 +20,11 @@ LARGE_BYTES = 256 * 1024
 
 Came = TypeVar("Came")
 AsideResult = TypeVar("AsideResult")
+
+
+def has_large_body(order: object) -> TypeGuard[ChatOrder]:
+    """Whether an order's body is long work. Media orders are short, or pass as they came."""
+    return isinstance(order, ChatOrder) and len(order.body) > LARGE_BYTES
 
 
 class Aside:
@@ -45,11 +50,6 @@ class Aside:
             # Looked at, so that nobody is told of an exception that nobody has looked at.
             working.exception()
             raise
-
-    async def write(self, order: object, work: Callable[[], AsideResult]) -> AsideResult:
-        """What becomes of an order's body. Media orders are short, or pass as they came."""
-        size_bytes = len(order.body) if isinstance(order, ChatOrder) else 0
-        return work() if size_bytes <= LARGE_BYTES else await self.run(size_bytes, work)
 
     async def read(self, read: Callable[[Came], AsideResult], came: Came) -> AsideResult:
         """An order out of what came. Uploads were read as they arrived."""

@@ -220,15 +220,15 @@ class Bill:
         ask = self.asked.ask
         return self._payment.bounded(self._rate.charge(Usage(ask.input_units))) if ask.measured else None
 
-    async def count_if_due(
+    def is_count_due(
         self, ending: Ending, meter: Readings, *, complete: bool, attempts: Sequence[Attempt] = ()
-    ) -> None:
-        """Count what was held for by a bound, if no report says what it came to, or a failed attempt may have cost."""
+    ) -> bool:
+        """Whether what was held for by a bound must be counted: no report says what it came to, or a failed attempt may
+        have cost."""
         if not self.asked.ask.is_bound:
-            return
-        is_due = not self._is_known_without(ending, meter, complete=complete)
-        if is_due or (attempts and any(attempt.outcome and attempt.may_have_cost for attempt in attempts)):
-            await self.asked.count()
+            return False
+        is_known = self._is_known_without(ending, meter, complete=complete)
+        return not is_known or any(attempt.outcome and attempt.may_have_cost for attempt in attempts)
 
     def _is_known_without(self, ending: Ending, meter: Readings, *, complete: bool) -> bool:
         """Whether the charge does not depend on what the input comes to. That of an answer that is complete stands."""

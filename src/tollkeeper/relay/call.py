@@ -67,7 +67,9 @@ class Call:
 
     __slots__ = (
         "_alarm",
+        "_among",
         "_due",
+        "_ends_after_seconds",
         "_let_go_of_body",
         "_reason",
         "_rings_at",
@@ -106,6 +108,8 @@ class Call:
         self.write_failure: Callable[[GatewayError], bytes] | None = None
         self._reason: GatewayError | ClientLeft | None = None
         self._task: asyncio.Task[object] | None = None
+        self._ends_after_seconds: float | None = None
+        self._among: Running | None = None
         # What is to happen at a time, and the alarm for what comes first.
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._alarm: Alarm | None = None
@@ -154,18 +158,24 @@ class Call:
             self.goes_on(ending)
             self.later(CUT_OFF_SECONDS, lambda: self.end(reason, ending))
 
-    def endable(self, after_seconds: float | None, *, among: "Running | None" = None) -> "Endable":
-        """While this is open the call can be ended, and after that time it is. Those `among` which it is know of it,
-        until it is discarded there."""
-        return Endable(self, after_seconds, among)
+    def endable(self, after_seconds: float | None, *, among: "Running | None" = None) -> Self:
+        """Within this block, the only one of a call, it can be ended, and after that time it is. Those `among` which it
+        is know of it, until it is discarded there."""
+        self._ends_after_seconds, self._among = after_seconds, among
+        return self
 
-    def begin(self) -> None:
+    async def __aenter__(self) -> Self:
         self._task = asyncio.current_task()
+        if self._ends_after_seconds is not None:
+            self.end_later(self._ends_after_seconds, Ending.TIME_LIMIT)
+        if self._among is not None:
+            self._among.add(self)
+        return self
 
-    async def leave(self, problem: BaseException | None) -> None:
+    async def __aexit__(self, _: object, problem: BaseException | None, __: object) -> None:
         """It cannot be ended any more. Raise the reason why it was, if it was."""
         try:
-            if problem is None:
+            if problem is None and self._reason is not None:
                 await self._absorb()
             elif isinstance(problem, asyncio.CancelledError) and self._reason is not None and self._task is not None:
                 self._task.uncancel()
@@ -214,32 +224,10 @@ class Call:
 
     async def _absorb(self) -> None:
         """The call came to its own end in the very moment in which it was to be ended: that is no news any more."""
-        if self._reason is not None and self._task is not None:
+        if self._task is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
             self._task.uncancel()
-
-
-class Endable:
-    """A call from here on, until it has come to an end."""
-
-    __slots__ = ("_after_seconds", "_among", "_call")
-
-    def __init__(self, call: Call, after_seconds: float | None, among: "Running | None") -> None:
-        self._call = call
-        self._after_seconds = after_seconds
-        self._among = among
-
-    async def __aenter__(self) -> Self:
-        self._call.begin()
-        if self._after_seconds is not None:
-            self._call.end_later(self._after_seconds, Ending.TIME_LIMIT)
-        if self._among is not None:
-            self._among.add(self._call)
-        return self
-
-    async def __aexit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        await self._call.leave(problem)
 
 
 class Running:

@@ -30,11 +30,11 @@ from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.money.parts import Part
 from tollkeeper.core.money.quote import Ask
 from tollkeeper.ports import AudioLengths
-from tollkeeper.relay.answers.dialects import dialect_answer
+from tollkeeper.relay.answers.dialects import DialectStream, DialectWhole, dialect_answer
 from tollkeeper.relay.answers.gathered import EmbeddingAnswer, image_answer
 from tollkeeper.relay.answers.media import SpeechAnswer, TranscriptAnswer
-from tollkeeper.relay.answers.streamed import chat_answer
-from tollkeeper.relay.answers.whole import Answer, ChatAnswer, Dispatch, OrderType
+from tollkeeper.relay.answers.streamed import StreamedAnswer
+from tollkeeper.relay.answers.whole import Answer, Dispatch, OrderType, WholeAnswer
 from tollkeeper.relay.aside import Came
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.by_bound import AskedInput, QuotaInPlenty
@@ -111,7 +111,16 @@ async def ask_audio(order: AudioOrder, offer: Offer, caller: KeyRecord, measures
     return Ask(input_units=seconds_begun(milliseconds), measured=True)
 
 
-def responses_answer(call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float) -> ChatAnswer:
+def chat_answer(
+    call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
+) -> StreamedAnswer | WholeAnswer:
+    made = StreamedAnswer if order.stream else WholeAnswer
+    return made(call, order, bill, dispatch, drain_seconds)
+
+
+def responses_answer(
+    call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
+) -> DialectStream | DialectWhole:
     """Answer in responses. What they repeat of their order is kept; the order itself is not."""
     native = order.native
     if not isinstance(native, NativeResponses):

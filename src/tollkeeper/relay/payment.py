@@ -75,13 +75,13 @@ class Claims:
     ) -> tuple[ReadOrder, CallClaim | None]:
         """The order in what came as the body of a call, and the claim that is written with its hold, if any. A call
         that may be cut knows how to make one."""
-        order = await self._aside.read(read, came)
         # Headers that belong to an order are of the session that sends it: another may send the same call again.
         body = came.body if isinstance(came, Spoken) else came
-        key, path = conditions.idempotency_key, call.request.path
-        may_be_cut = not order.stream and call.request.address is not Address.BACKUP
         # The size of an uploaded form is not known here: take it for large.
         size_bytes = len(body) if isinstance(body, bytes) else LARGE_BYTES + 1
+        order = read(came) if size_bytes <= LARGE_BYTES else await self._aside.read(read, came)
+        key, path = conditions.idempotency_key, call.request.path
+        may_be_cut = not order.stream and call.request.address is not Address.BACKUP
         if may_be_cut and size_bytes <= LARGE_BYTES and key is None and not conditions.is_retry:
             # Nearly no call is cut. That of a large body would have to wait for its turn in the moment of the cut.
             call.claim_when_cut = lambda: self._of_cut(caller, self._digests.of_body(path, body))

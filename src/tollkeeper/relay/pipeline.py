@@ -4,15 +4,15 @@ Read this file first. Every stage is one line in `serve` and one module beside t
 the next or raises a refusal, which the edge turns into the response. The statuses that a stage can raise stand at the
 end of its line.
 
-The answer is yielded, not returned: a streamed body outlives the function that opened it, and the bill can only be
-settled after its last piece. Whatever happens inside the caller's `async with` block (the answer ends, the provider
-breaks off, the client hangs up, time runs out, the node stops), control comes back here exactly once. `serve` closes
-all that it opened for the call: its place in the windows of its rate limits, its hold, its seat at a provider account.
+The answer is handed to whoever sends it, not returned: a streamed body outlives the function that opened it, and the
+bill can only be settled after its last piece. Whatever happens while it is sent (the answer ends, the provider breaks
+off, the client hangs up, time runs out, the node stops), control comes back here exactly once. `serve` closes all that
+it opened for the call: its place in the windows of its rate limits, its hold, its seat at a provider account.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -36,6 +36,8 @@ from tollkeeper.relay.operations import Measures, Operation
 from tollkeeper.relay.payment import Claims, must_count, terms_of
 from tollkeeper.relay.time_limits import ATTEMPTS_MOST, CallTimeouts
 
+SendResult = TypeVar("SendResult")
+
 # Endings without a reader of the answer: what the provider has sent until then must still be counted.
 WITHOUT_CALLER = frozenset({Ending.CLIENT_LEFT, Ending.REVOKED})
 
@@ -58,11 +60,15 @@ class Relay(msgspec.Struct, frozen=True, kw_only=True):
     figures: CallFigures
 
 
-@asynccontextmanager
 async def serve(
-    call: Call, operation: Operation[Came, OrderType], read_body: Callable[[], Awaitable[Came]], relay: Relay
-) -> AsyncIterator[AnyAnswer]:
-    """Yield the answer to `call`; settle its bill when the block is left. The body is read after admission."""
+    call: Call,
+    operation: Operation[Came, OrderType],
+    read_body: Callable[[], Awaitable[Came]],
+    relay: Relay,
+    send: Callable[[AnyAnswer], Awaitable[SendResult]],
+) -> SendResult:
+    """Let `send` have the answer to `call`, and settle the bill when it has done with it. Return what it returned. The
+    body is read after admission."""
     request, timeouts = call.request, relay.timeouts
     caller = await admit(request.authorization, request.client, relay.keys, relay.clock)  # 401 403
     request.called_by(caller)
@@ -85,29 +91,21 @@ async def serve(
     try:
         bill = Bill(call, payment, asked, offer, relay.ledger(), hold_seconds=timeouts.hold_seconds)
         call.is_streamed, call.note_cut = order.stream, bill.note_cut
-        journey = Journey(
-            request_id=request.request_id,
-            customer=caller.account_id,
-            tokens=tokens,
-            most_attempts=1 if request.address is Address.BACKUP else ATTEMPTS_MOST,
-            first_byte_seconds=timeouts.first_byte(streamed=order.stream),
-            most_output_tokens=offer.model.token_caps.max_output_tokens,
-            is_awaited=lambda: call.ended_as is None,
-            before_sending=bill.note_sending,
-        )
+        journey = _journey_of(call, bill, tokens, timeouts.first_byte(streamed=order.stream))
         deliver = partial(relay.dispatcher.deliver, order, journey)
         answer = operation.answer(call, order, bill, deliver, timeouts.longest_seconds)
         answer.aside = relay.aside
         await bill.hold()  # 403 409 422 503
         try:
             async with call.endable(timeouts.of(request.address, streamed=order.stream), among=relay.running):
-                yield answer  # 400 503
+                return await send(answer)  # 400 503
         finally:
             order.forget_content()
             try:
                 if call.ended_as in WITHOUT_CALLER and not relay.running.is_over:
                     await answer.read_unread()
-                await _count_if_due(answer, call, bill, journey.attempts)
+                if _is_count_due(answer, call, bill, journey.attempts):
+                    await bill.asked.count()
             finally:
                 try:
                     # The caller has everything, and may call again.
@@ -121,9 +119,22 @@ async def serve(
         share.give_back()
 
 
-async def _count_if_due(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt]) -> None:
+def _journey_of(call: Call, bill: Bill, tokens: int, first_byte_seconds: float) -> Journey:
+    return Journey(
+        request_id=call.request.request_id,
+        customer=bill.asked.caller.account_id,
+        tokens=tokens,
+        most_attempts=1 if call.request.address is Address.BACKUP else ATTEMPTS_MOST,
+        first_byte_seconds=first_byte_seconds,
+        most_output_tokens=bill.max_output_tokens,
+        is_awaited=lambda: call.ended_as is None,
+        before_sending=bill.note_sending,
+    )
+
+
+def _is_count_due(answer: AnyAnswer, call: Call, bill: Bill, attempts: Sequence[Attempt]) -> bool:
     complete = answer.ending is Ending.COMPLETED
-    await bill.count_if_due(_ending(answer, call, attempts), answer.meter, complete=complete, attempts=attempts)
+    return bill.is_count_due(_ending(answer, call, attempts), answer.meter, complete=complete, attempts=attempts)
 
 
 def _ending(answer: AnyAnswer, call: Call, attempts: Sequence[Attempt]) -> Ending:

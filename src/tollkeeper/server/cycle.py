@@ -274,10 +274,11 @@ class Cycle:
 
 def _head_lines(status: int, headers: Sequence[Header]) -> bytes:
     """The beginning of an answer's head. Raise ValueError where a header could end its line."""
-    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-    if lines.count(b"\n") != len(headers) or lines.count(b"\r") != len(headers) or b"\0" in lines:
+    lines = [*map(b": ".join, headers)]
+    said = b"".join(lines)
+    if b"\n" in said or b"\r" in said or b"\0" in said:
         raise ValueError("a header has a character that none may have")
-    return (STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status) + lines
+    return (STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status) + b"\r\n".join([*lines, b""])
 
 
 @lru_cache(1)

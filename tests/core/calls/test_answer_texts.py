@@ -8,6 +8,7 @@ from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
+from tollkeeper.core.calls.whole_meter import WholeMeter
 
 SILENT = frozenset({"type", "usage"})
 WORDS = "The keeper counts."
@@ -90,8 +91,8 @@ def test_what_should_be_short_counts_once_it_is_long(name: str) -> None:
     event = a_chunk(**{name: LONG if name not in {"prompt_filter_results", "usage_so_far"} else {"note": LONG * 2}})
     assert counted(event) >= count(LONG)
     assert counted(event, event) <= counted(event) + 1, "the same again says nothing new"
-    whole = Meter()
-    whole.read_whole(event.replace(b'"delta"', b'"message"'))
+    whole = WholeMeter()
+    whole.read(event.replace(b'"delta"', b'"message"'))
     assert whole.output_tokens >= count(LONG)
 
 
@@ -147,8 +148,8 @@ def test_words_in_place_of_a_report_count_whatever_stands_beside_them(usage: obj
 def test_an_id_of_a_call_that_is_no_id_counts() -> None:
     call = {"id": LONG, "type": "function", "function": {"name": "n", "arguments": "{}"}}
     assert counted(a_chunk({"tool_calls": [call | {"index": 0}]})) >= count(LONG)
-    whole = Meter()
-    whole.read_whole(a_chunk({"tool_calls": [call]}).replace(b'"delta"', b'"message"'))
+    whole = WholeMeter()
+    whole.read(a_chunk({"tool_calls": [call]}).replace(b'"delta"', b'"message"'))
     assert whole.output_tokens >= count(LONG)
 
 
@@ -173,7 +174,7 @@ def test_no_text_grows_by_being_read() -> None:
 )
 def test_a_number_counts_as_it_is_written(number: str, body: bytes) -> None:
     said = body % number.encode()
-    event, whole = Meter(), Meter()
+    event, whole = Meter(), WholeMeter()
     if b"\x15" in body and number == "1e999":
         # A lenient reader alone takes the rest for JSON, and has no number that is as large.
         assert event.read_event(said) is Event.MALFORMED
@@ -182,7 +183,7 @@ def test_a_number_counts_as_it_is_written(number: str, body: bytes) -> None:
     assert 0 < event.characters <= len(said)
     if b"choices" in said:
         assert event.characters == len(number)
-        whole.read_whole(said.replace(b'{"a"', b'{"a":%b,"a"' % number.encode()))
+        whole.read(said.replace(b'{"a"', b'{"a":%b,"a"' % number.encode()))
         assert whole.output_tokens == count(number + number)
 
 
@@ -211,9 +212,9 @@ def test_a_text_counts_as_often_as_it_stands_under_one_name(value: object, text:
 def test_what_stands_beside_the_thoughts_of_a_translated_whole_answer_counts() -> None:
     thoughts = [{"type": "thinking", "thinking": WORDS, "signature": LONG}, {"type": "redacted_thinking", "data": LONG}]
     message = {"content": "x", "reasoning_content": WORDS, "thinking_blocks": thoughts}
-    whole = Meter()
+    whole = WholeMeter()
     whole.is_translated = True
-    whole.read_whole(json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
+    whole.read(json.dumps({"choices": [{"index": 0, "message": message}]}).encode())
     assert whole.output_tokens == count("x" + WORDS) + count(LONG * 2)
 
 

@@ -621,8 +621,9 @@ def test_only_what_is_named_changes_and_every_other_value_keeps_its_bytes(
 @pytest.mark.parametrize("name", ["api_base", "base_url", "api_key", "extra_headers", "extra_body", "organization"])
 def test_words_that_would_lead_a_client_elsewhere_are_fields_like_any_other(name: str) -> None:
     plain, led = read_chat(a_body()), read_chat(a_body(**{name: "https://canary.example"}))
-    kept = set(ChatOrder.__struct_fields__) - {"fields", "body"}
+    kept = set(ChatOrder.__struct_fields__) - {"fields", "body", "conversation"}
     assert all(getattr(led, field) == getattr(plain, field) for field in kept)
+    assert led.conversation() == plain.conversation()
     assert json.loads(led.body_with())[name] == "https://canary.example"
 
 

@@ -1,11 +1,16 @@
 """Which calls are of one conversation."""
 
+import gc
 import json
+from types import CellType
 
 import pytest
 
-from tollkeeper.core.calls.chat import read_chat
+from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.calls.conversation import ID_CHARACTERS_MOST, TEXT_CHARACTERS_MOST, TEXTS_MOST
+from tollkeeper.core.calls.json_fields import encode
+from tollkeeper.core.calls.native import Spoken
+from tollkeeper.core.dialects.messages.order import read_messages
 
 SYSTEM = {"role": "system", "content": "You are an agent."}
 FIRST = {"role": "user", "content": "Mend the file."}
@@ -13,7 +18,7 @@ LATER = [{"role": "assistant", "content": "Which?"}, {"role": "user", "content":
 
 
 def conversation(*messages: object, **fields: object) -> bytes:
-    return read_chat(json.dumps({"model": "m", "messages": messages, **fields}).encode()).conversation
+    return read_chat(json.dumps({"model": "m", "messages": messages, **fields}).encode()).conversation()
 
 
 def test_a_conversation_that_goes_on_is_the_same() -> None:
@@ -89,4 +94,26 @@ def test_of_long_texts_only_the_start_is_looked_at() -> None:
 def test_it_is_forgotten_with_the_content() -> None:
     order = read_chat(json.dumps({"model": "m", "messages": [FIRST]}).encode())
     order.forget_content()
-    assert order.conversation == b""
+    assert order.conversation() == b""
+
+
+LONG = "word " * 10_000
+SAID_AT_LENGTH = {"model": "m", "messages": [{"role": "user", "content": LONG}]}
+BY_A_LONG_USER = {"model": "m", "max_tokens": 1, "messages": [FIRST], "metadata": {"user_id": LONG}}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(read_chat(encode(SAID_AT_LENGTH)), id="a message"),
+        pytest.param(read_messages(Spoken(encode(BY_A_LONG_USER))), id="a user of the Messages API"),
+    ],
+)
+def test_a_long_text_is_not_kept_to_name_its_conversation(order: ChatOrder) -> None:
+    """Whoever counts the texts lets go of them: what is kept besides would be bounded by nothing."""
+    name, order.texts = order.conversation(), ()
+    kept: list[object] = [order.conversation]
+    for each in kept:
+        # What a function or a partial refers to, and those in turn, but no modules.
+        kept += [found for found in gc.get_referents(each) if isinstance(found, str | bytes | tuple | list | CellType)]
+    assert max(len(each) for each in kept if isinstance(each, str | bytes)) <= len(name)

@@ -12,6 +12,7 @@ from tollkeeper.core.calls.left_out import LeftOut
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
 
@@ -74,8 +75,8 @@ def a_meter(events: Iterable[bytes] = ()) -> Meter:
 )
 def test_usage_is_kept_as_reported(usage: object, reported: Usage) -> None:
     assert a_meter([a_chunk(usage=usage)]).reported == reported
-    whole = Meter()
-    whole.read_whole(a_whole({"content": WORDS}, usage=usage))
+    whole = WholeMeter()
+    whole.read(a_whole({"content": WORDS}, usage=usage))
     assert whole.reported == reported
 
 
@@ -120,8 +121,8 @@ def test_words_beside_usage_that_cannot_be_understood_are_counted(usage: str) ->
 
 @unreadable_usage
 def test_a_whole_answer_with_usage_that_cannot_be_understood_is_counted(usage: str) -> None:
-    meter = Meter()
-    meter.read_whole(a_whole({"content": WORDS})[:-1] + b',"usage":%s}' % usage.encode())
+    meter = WholeMeter()
+    meter.read(a_whole({"content": WORDS})[:-1] + b',"usage":%s}' % usage.encode())
     assert meter.reported is None
     assert count(WORDS) <= meter.output_tokens <= count(WORDS) + 8
 
@@ -290,8 +291,8 @@ def test_a_stream_with_choices_of_unknown_form_is_finished_by_its_reason_to_end(
 
 @strange_form
 def test_a_whole_answer_of_unknown_form_is_an_answer(form: bytes) -> None:
-    meter = Meter()
-    meter.read_whole(form % b',"usage":{"prompt_tokens":10,"completion_tokens":5}')
+    meter = WholeMeter()
+    meter.read(form % b',"usage":{"prompt_tokens":10,"completion_tokens":5}')
     assert meter.reported == Usage(10, 5)
 
 
@@ -355,8 +356,8 @@ def test_a_reason_to_end_is_seen_beside_words_of_unknown_form(delta: object) -> 
 def test_everything_that_a_provider_counts_as_output_is_counted(words: object, text: str) -> None:
     meter = a_meter([a_chunk(a_choice(words))])
     assert (meter.output_tokens, meter.characters) == (count(text), len(text))
-    whole = Meter()
-    whole.read_whole(a_whole(words))
+    whole = WholeMeter()
+    whole.read(a_whole(words))
     assert (whole.output_tokens, whole.characters) == (count(text), len(text))
 
 
@@ -395,8 +396,8 @@ def test_calls_of_a_whole_answer_each_have_their_own_id() -> None:
     calls = [
         {"id": f"{WORDS}{at}", "type": "function", "function": {"name": "n", "arguments": "{}"}} for at in range(3)
     ]
-    meter = Meter()
-    meter.read_whole(a_whole({"content": None, "tool_calls": calls}))
+    meter = WholeMeter()
+    meter.read(a_whole({"content": None, "tool_calls": calls}))
     assert meter.output_tokens == count("n{}" * 3)
 
 
@@ -461,15 +462,15 @@ def test_the_count_is_that_of_each_choices_whole_text(parts: list[tuple[int, str
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(), max_size=3))
 def test_a_whole_answer_without_usage_is_counted_choice_by_choice(texts: list[str]) -> None:
-    meter = Meter()
-    meter.read_whole(a_whole(*({"role": "assistant", "content": text} for text in texts)))
+    meter = WholeMeter()
+    meter.read(a_whole(*({"role": "assistant", "content": text} for text in texts)))
     assert meter.reported is None
     assert meter.output_tokens == sum(map(count, texts))
 
 
 def test_a_whole_answer_is_counted_only_when_somebody_asks() -> None:
-    meter = Meter()
-    meter.read_whole(a_whole({"content": WORDS}, usage=USAGE))
+    meter = WholeMeter()
+    meter.read(a_whole({"content": WORDS}, usage=USAGE))
     assert (meter.reported, meter.characters) == (Usage(10, 5), 0)
     assert [meter.output_tokens, meter.output_tokens] == [count(WORDS)] * 2
     assert meter.characters == len(WORDS)
@@ -548,7 +549,7 @@ def test_an_answer_is_finished_when_every_choice_that_began_has_given_its_reason
 )
 def test_a_body_that_is_no_answer_is_not_taken_for_one(body: bytes) -> None:
     with pytest.raises(NotAnAnswer):
-        Meter().read_whole(body)
+        WholeMeter().read(body)
 
 
 DEEP = {
@@ -562,7 +563,7 @@ DEEP = {
 def test_depth_without_end_is_malformed_wherever_it_stands(data: bytes) -> None:
     assert Meter().read_event(data) is Event.MALFORMED
     with pytest.raises(NotAnAnswer):
-        Meter().read_whole(data)
+        WholeMeter().read(data)
 
 
 words = st.fixed_dictionaries(
@@ -616,9 +617,9 @@ def test_no_event_is_too_strange_to_be_told(events: list[bytes]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60) | whatever)
 def test_no_body_is_too_strange_to_be_an_answer_or_none(body: bytes) -> None:
-    meter = Meter()
+    meter = WholeMeter()
     try:
-        meter.read_whole(body)
+        meter.read(body)
     except NotAnAnswer:
         assert (meter.reported, meter.output_tokens) == (None, 0)
     else:

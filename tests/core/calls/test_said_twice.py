@@ -5,6 +5,7 @@ import pytest
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.said_twice import text_said_twice
 from tollkeeper.core.calls.tokens import count
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.money.prices import Usage
 
 WORDS = "The keeper counts every token, and never twice."
@@ -12,9 +13,9 @@ CHOICES = b'"choices":[{"index":0,"message":{"role":"assistant","content":null},
 FALSE = b'"usage":{"prompt_tokens":-1,"completion_tokens":-1}'
 
 
-def whole(body: bytes) -> Meter:
-    meter = Meter()
-    meter.read_whole(body)
+def whole(body: bytes) -> WholeMeter:
+    meter = WholeMeter()
+    meter.read(body)
     return meter
 
 
@@ -76,6 +77,6 @@ def test_what_is_counted_as_it_was_written_is_not_counted_for_what_it_says_twice
     meter = Meter()
     meter.read_event(chunk)
     assert 2 * len(number) < meter.characters <= len(chunk)
-    meter = whole(chunk)
-    assert meter.output_tokens > len(number) // 3
-    assert meter.characters <= len(chunk)
+    read_whole = whole(chunk)
+    assert read_whole.output_tokens > len(number) // 3
+    assert read_whole.characters <= len(chunk)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from uuid import uuid4
 
 import pytest
 
@@ -22,7 +23,7 @@ from tools.asked import Asked
 
 
 def an_exchange(parts: Iterable[bytes], headers: Iterable[tuple[bytes, bytes]] = (), *, ends: bool = True) -> Exchange:
-    return Exchange(Asked(headers=headers, pieces=parts, ends=ends), 0)
+    return Exchange(Asked(headers=headers, pieces=parts, ends=ends), 0, uuid4())
 
 
 def a_reader(reading_bytes_most: int = 1000, seconds_most: float = 5) -> BodyReader:

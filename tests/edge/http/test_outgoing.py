@@ -1,6 +1,7 @@
 """Streams on their way out: comments in silence, no word after the last, no waiting for clients who do not read."""
 
 import asyncio
+from uuid import uuid4
 
 from tollkeeper.edge.http.exchange import Exchange
 from tollkeeper.edge.http.outgoing import Outgoing
@@ -8,7 +9,7 @@ from tools.asked import Asked
 
 
 def a_stream(asked: Asked, *, keep_alive_seconds: float = 0.02, stuck_seconds: float = 60) -> Outgoing:
-    return Outgoing(Exchange(asked, 0), keep_alive_seconds=keep_alive_seconds, stuck_seconds=stuck_seconds)
+    return Outgoing(Exchange(asked, 0, uuid4()), keep_alive_seconds=keep_alive_seconds, stuck_seconds=stuck_seconds)
 
 
 def never() -> None:

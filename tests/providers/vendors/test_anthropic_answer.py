@@ -12,6 +12,7 @@ from tests.providers.vendors.builders import Heard, an_order, events_in, metered
 from tests.providers.vendors.json_values import json_values, mangled
 from tollkeeper.core.calls.meter import AnswerTooLong, Meter, NotAnAnswer
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.money.parts import UsageParts
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.anthropic import Anthropic
@@ -197,7 +198,7 @@ def test_any_whole_answer_is_told_or_is_none(body: Any) -> None:
         told = whole_answer(json.dumps(body).encode(), HEADING)
     except NotAnAnswer:
         return
-    Meter().read_whole(told)
+    WholeMeter().read(told)
 
 
 @settings(max_examples=400, deadline=None)

@@ -10,6 +10,7 @@ from tests.providers.vendors.builders import Heard, an_order, events_in, metered
 from tollkeeper.core.calls.chat import CHOICES_MOST
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini
@@ -101,8 +102,8 @@ def test_the_reason_to_end_is_told(reason: str, parts: list[object], finish_reas
     ],
 )
 def test_usage_is_told_as_we_count_it(counts: object, usage: Usage | None) -> None:
-    meter = Meter()
-    meter.read_whole(whole_answer(ending(usageMetadata=counts), HEADING, one_tool_call=False))
+    meter = WholeMeter()
+    meter.read(whole_answer(ending(usageMetadata=counts), HEADING, one_tool_call=False))
     assert meter.reported == usage
     assert metered(streamed(ending(usageMetadata=counts))).reported == usage
 

@@ -14,6 +14,7 @@ from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, an_account, an_
 from tollkeeper.core.calls.chat import read_chat
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.errors import BadRequest
 from tollkeeper.providers.vendors.chat_answer import Heading
 from tollkeeper.providers.vendors.gemini import Gemini
@@ -71,7 +72,7 @@ def is_told(answer: bytes) -> bool:
         told = whole_answer(answer, HEADING, one_tool_call=False)
     except NotAnAnswer:
         return False
-    Meter().read_whole(told)
+    WholeMeter().read(told)
     return True
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.providers.vendors.builders import MOST_OUTPUT_TOKENS, Heard, an_account, events_in, metered, told_by
 from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.chat import read_chat
-from tollkeeper.core.calls.meter import Meter
+from tollkeeper.core.calls.whole_meter import WholeMeter
 
 GOLDEN = Path(__file__).parent / "golden"
 HEARD = sorted(GOLDEN.glob("*/*/heard.*"))
@@ -31,7 +31,7 @@ def test_an_order_is_sent_as_the_vendor_has_it(case: Path) -> None:
 async def test_a_whole_answer_is_told_as_the_protocol_has_it(case: Path) -> None:
     order = read_chat((GOLDEN / case / "asked.json").read_bytes())
     told = await told_by(VENDORS[case.parts[0]], [(GOLDEN / case / "heard.json").read_bytes()], order)
-    Meter().read_whole(told)
+    WholeMeter().read(told)
     assert undated(told) == json.loads((GOLDEN / case / "told.json").read_text())
 
 

@@ -15,6 +15,7 @@ from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.native import Dialect
 from tollkeeper.core.calls.stream_event import Event
 from tollkeeper.core.calls.tokens import count
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.dialects.responses.order import read_responses
 from tollkeeper.core.errors import UnsupportedParameter
 from tollkeeper.providers.vendors.chat_answer import Heading
@@ -152,8 +153,8 @@ async def test_pictures_are_no_words() -> None:
     picture = {"id": "ig_1", "type": "image_generation_call", "status": "completed", "result": "iVBORw0K" * 1_000}
     partial = {"type": "response.image_generation_call.partial_image", "partial_image_b64": "iVBORw0K" * 1_000}
     assert metered(told([BEGIN, partial, done(picture)])).output_tokens == 0
-    meter = Meter()
-    meter.read_whole(whole_answer(json.dumps(a_response(picture, MESSAGE)).encode(), HEADING))
+    meter = WholeMeter()
+    meter.read(whole_answer(json.dumps(a_response(picture, MESSAGE)).encode(), HEADING))
     assert meter.output_tokens == count("Good morning")
     events = [b"data: %b\n\n" % json.dumps(event).encode() for event in (BEGIN, partial, done(picture), end(picture))]
     heard = VENDORS["openai"].read_native(Heard(events), read_responses(b'{"model":"m","input":"Hi","stream":true}'))
@@ -188,8 +189,8 @@ def test_a_failure_is_an_error(failed: dict[str, Any]) -> None:
 
 
 def test_a_whole_response_is_read_like_its_events() -> None:
-    meter = Meter()
-    meter.read_whole(whole_answer(json.dumps(a_response(THOUGHTS, MESSAGE, CALL)).encode(), HEADING))
+    meter = WholeMeter()
+    meter.read(whole_answer(json.dumps(a_response(THOUGHTS, MESSAGE, CALL)).encode(), HEADING))
     assert meter.output_tokens == count("Good morning") + count("look") + count('{"at":"it"}')
     assert meter.reported is not None
     assert meter.reported.output_units == 9

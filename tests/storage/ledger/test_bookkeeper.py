@@ -172,8 +172,7 @@ class Surprising(Database):
         self.surprised_by: UUID | None = None
 
     async def rows(self, sql: str, *values: object) -> list[Any]:
-        columns = [column for column in values if isinstance(column, list)]
-        if self.surprised_by is not None and any(self.surprised_by in column for column in columns):
+        if self.surprised_by is not None and any(str(self.surprised_by) in str(column) for column in values):
             raise RuntimeError
         return await super().rows(sql, *values)
 

@@ -4,6 +4,7 @@ The first line of an input is the peer's address; each of the others is a header
 """
 
 from contextlib import suppress
+from uuid import UUID
 
 from tollkeeper.core.addresses import Address, AddressBook
 from tollkeeper.core.client_ip import client_ip, read_networks, written
@@ -42,7 +43,7 @@ def exchange_of(data: bytes) -> Exchange:
     peer, *lines = data.split(b"\n")
     pairs = [line.partition(b":")[::2] for line in lines[:HEADERS_MOST]]
     headers = [(name.strip().lower(), value.strip()) for name, value in pairs]
-    return Exchange(Asked(headers=headers, peer=(peer.decode("latin-1"), 1)), 0)
+    return Exchange(Asked(headers=headers, peer=(peer.decode("latin-1"), 1)), 0, UUID(int=0))
 
 
 def check(data: bytes) -> None:

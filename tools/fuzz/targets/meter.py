@@ -4,6 +4,7 @@ from tollkeeper.core.calls.chat import CHOICES_MOST
 from tollkeeper.core.calls.meter import Meter, NotAnAnswer
 from tollkeeper.core.calls.sse import EventSplitter, data_of
 from tollkeeper.core.calls.stream_event import Event
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tools.fuzz.target import Grown, Target
 
 # Of one event. The tokenizer takes up to 1.4 µs for a character, so more would take longer than it should.
@@ -13,9 +14,9 @@ SIZE_BYTES_MOST = 32 * 1024
 def check(data: bytes) -> None:
     _check_stream(data)
     _check_forms(data)
-    meter = Meter()
+    meter = WholeMeter()
     try:
-        meter.read_whole(data)
+        meter.read(data)
     except NotAnAnswer:
         assert meter.output_tokens == 0
         assert meter.reported is None

@@ -7,7 +7,8 @@ Rules of this file
    size, for only the provider knows what they come to.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -34,7 +35,13 @@ from tollkeeper.core.calls.chat_form import (
     wanted_inside,
 )
 from tollkeeper.core.calls.chat_message import CheckedMessage
-from tollkeeper.core.calls.conversation import conversation_by_beginning, conversation_by_id, session_in, user_in
+from tollkeeper.core.calls.conversation import (
+    conversation_by_beginning,
+    conversation_by_id,
+    no_conversation,
+    session_in,
+    user_in,
+)
 from tollkeeper.core.calls.json_fields import decode, encode, read_asked, read_fields
 from tollkeeper.core.calls.native import Native
 from tollkeeper.core.calls.thinking import may_think, within_cap
@@ -51,6 +58,8 @@ TOP_LOGPROBS_MOST = 20
 WHOLE_BYTES_MOST = 64 * 1024 * 1024
 TEXT_BYTES_PER_TOKEN = 8
 LOGPROB_BYTES = 100
+# Of longer ones the conversation is named with the reading.
+NAMED_LATER_BYTES_MOST = 16 * 1024
 
 WholeNumber = Annotated[int, Meta(ge=1, le=TOKENS_MOST)]
 
@@ -137,8 +146,8 @@ class ChatOrder(msgspec.Struct, kw_only=True):
     # What may come beside plain input and output, and what of it must have a price.
     parts: frozenset[Part] = frozenset()
     extras: tuple[Extra, ...] = ()
-    # What is the same in all calls of its conversation, and in few others (`core/calls/conversation`).
-    conversation: bytes = b""
+    # Tells what is the same in all calls of its conversation, and in few others (`core/calls/conversation`).
+    conversation: Callable[[], bytes] = no_conversation
     # The order as its caller wrote it, where that was in another dialect than chat.
     native: Native | None = None
     # It asks the model to think, in words of that dialect that have no translation.
@@ -202,7 +211,7 @@ class ChatOrder(msgspec.Struct, kw_only=True):
             self.native.limit_output(most_tokens)
 
     def forget_content(self) -> None:
-        self.texts, self.fields, self.body, self.conversation = (), {}, b"", b""
+        self.texts, self.fields, self.body, self.conversation = (), {}, b"", no_conversation
         if self.native is not None:
             self.native.forget_content()
 
@@ -245,13 +254,21 @@ def read_chat(body: bytes) -> ChatOrder:
         body=body,
         parts=parts_of(fields, is_marked=is_marked, extras=extras),
         extras=extras,
-        conversation=_conversation(fields, texts[:beginning]),
+        conversation=_naming(fields, texts[:beginning], len(body)),
     )
 
 
 def _bytes_of(text: str) -> int:
     # Half a surrogate pair is no text, and has a count all the same.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _naming(fields: Mapping[str, Raw], beginning: Sequence[str], body_bytes: int) -> Callable[[], bytes]:
+    """Names the conversation when it is asked to. What is long is named at once: it would be kept for it."""
+    if body_bytes <= NAMED_LATER_BYTES_MOST:
+        return partial(_conversation, fields, beginning)
+    name = _conversation(fields, beginning)
+    return lambda: name
 
 
 def _conversation(fields: Mapping[str, Raw], beginning: Sequence[str]) -> bytes:

@@ -8,7 +8,8 @@ Rules of this file
    the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -28,8 +29,18 @@ _decode_text = msgspec.json.Decoder(str).decode
 _decode_metadata = msgspec.json.Decoder(_Metadata).decode
 
 
+def no_conversation() -> bytes:
+    """The name of the conversation of a call that belongs to none."""
+    return b""
+
+
 def conversation_by_id(session: str) -> bytes:
     return b"id\0" + _start(session, ID_CHARACTERS_MOST)
+
+
+def named_by_id(session: str) -> Callable[[], bytes]:
+    """Names the conversation when it is asked to, and keeps no more of a long id than its name has."""
+    return partial(conversation_by_id, session[:ID_CHARACTERS_MOST])
 
 
 def conversation_by_beginning(texts: Iterable[str], user: str = "") -> bytes:

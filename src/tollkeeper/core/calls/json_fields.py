@@ -47,23 +47,20 @@ NOT_READ = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
     """Every parameter, as bytes. `priced`: those whose names must be written as the protocol has them."""
-    # Those that are escaped are searched for only where there are many: that takes long.
-    if (quotes := body.count(b'"')) > QUOTES_MOST and quotes - body.count(b'\\"') > QUOTES_MOST:
+    if len(body) > QUOTES_MOST and _has_too_many_strings(body):
         raise MalformedBody("The request body has too many messages or parts. Send fewer.")
     try:
         body.isascii() or str(body, "utf-8")
         if len(body) > FULLY_READ_BYTES_MOST:
             look_through(body)
         fields = decode_fields(body)
-        between_steps()
         # To the last number: what stays raw is not looked at closely.
-        read_quotes = _quotes_in_body(body, fields)
+        says_each_once = _says_each_once(body, fields)
     except NOT_READ:
         raise malformed(body) from None
     if len(fields) > NAMES_MOST:
         raise MalformedBody("The request body has too many parameters. Send those that the protocol knows.")
-    between_steps()
-    if read_quotes != quotes + _escaped_by_number(body):
+    if not says_each_once:
         raise MalformedBody("A member of an object stands twice in the request body. Send each once.")
     for name in fields:
         if name not in priced and name.casefold() in priced:
@@ -72,10 +69,24 @@ def read_fields(body: bytes, priced: Collection[str]) -> dict[str, Raw]:
     return fields
 
 
-def _quotes_in_body(body: bytes, fields: Mapping[str, Raw]) -> int:
-    if len(body) <= FULLY_READ_BYTES_MOST:
-        return encode(decode(body)).count(b'"')
-    return sum(_quotes_in_member(name, value) for name, value in fields.items())
+def _has_too_many_strings(body: bytes) -> bool:
+    quotes = body.count(b'"')
+    # Those that are escaped are searched for only where there are many: that takes long.
+    return quotes > QUOTES_MOST and quotes - body.count(b'\\"') > QUOTES_MOST
+
+
+def _says_each_once(body: bytes, fields: Mapping[str, Raw]) -> bool:
+    """Whether no member of an object stands twice in a body."""
+    if len(body) > FULLY_READ_BYTES_MOST:
+        between_steps()
+        read_quotes = sum(_quotes_in_member(name, value) for name, value in fields.items())
+        between_steps()
+    elif (written := encode(decode(body))) == body:
+        # As most programs write it.
+        return True
+    else:
+        read_quotes = written.count(b'"')
+    return read_quotes == body.count(b'"') + _escaped_by_number(body)
 
 
 def _quotes_in(value: Raw, levels: int = LEVELS_PARTED) -> int:
@@ -137,7 +148,8 @@ def _escaped_by_number(body: bytes) -> int:
 
 def read_asked(body: bytes, decode_asked: Callable[[bytes], Fields], wanted: Callable[[str], str]) -> Fields:
     """What is priced of a body. `wanted`: what to send instead, by the place of what is wrong."""
-    between_steps()
+    if len(body) > FULLY_READ_BYTES_MOST:
+        between_steps()
     try:
         return decode_asked(body)
     except msgspec.ValidationError as problem:

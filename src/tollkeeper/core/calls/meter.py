@@ -1,4 +1,4 @@
-"""Meters: what can be known of a call's usage from the answer that passes by.
+"""Meters: what can be known of a call's usage from the answer that passes by. Of one that comes whole: `whole_meter`.
 
 Rules of this file
 1. What a provider reports is kept as reported. What it writes is counted as well, for the case that it does not report.
@@ -21,7 +21,7 @@ from tollkeeper.core.calls.answer_forms import (
     ReceivedChoice,
     ReceivedToolCall,
 )
-from tollkeeper.core.calls.answer_reading import read_answer, read_chunk, read_usage
+from tollkeeper.core.calls.answer_reading import read_chunk, read_usage
 from tollkeeper.core.calls.answer_texts import text_beside, text_of_filters, text_of_logprobs, text_seen_again
 from tollkeeper.core.calls.chat import CHOICES_MOST
 from tollkeeper.core.calls.chunk_form import LearnedForm
@@ -44,7 +44,7 @@ EXACT_CHARACTERS_MOST = 65_536
 
 
 class Meter:
-    """Watches one answer of so many choices: event by event, or whole."""
+    """Watches one answer of so many choices, event by event."""
 
     __slots__ = (
         "_calls",
@@ -55,18 +55,16 @@ class Meter:
         "_filters",
         "_finished",
         "_repeated",
-        "_reports",
         "_rest_tokens",
         "_strange",
         "_strange_characters",
         "_told",
-        "_unread",
         "_untranslated",
         "_untranslated_characters",
-        "_unwatched",
         "characters",
         "chunk_form",
         "is_translated",
+        "reports",
         "said_done",
     )
 
@@ -76,9 +74,6 @@ class Meter:
         self.said_done = False
         self._counters = defaultdict[int, TokenCounter](TokenCounter)
         self._finished: set[int] = set()
-        # What came whole, until its words are counted.
-        self._unread = b""
-        self._unwatched: list[ReceivedChoice] = []
         self._strange = TokenCounter()
         self._strange_characters = 0
         self._estimated_tokens = 0
@@ -91,7 +86,7 @@ class Meter:
         # By choice, the last remarks on what was filtered: the same again says nothing new.
         self._filters: dict[int, Raw] = {}
         self._told = RepeatedMessages()
-        self._reports = Reports()
+        self.reports = Reports()
         # Of output so far.
         self.characters = 0
         # Whether we have translated the answer, and whatever stands in it was put there by us.
@@ -101,26 +96,24 @@ class Meter:
 
     @property
     def output_tokens(self) -> int:
-        self._watch_whole()
         counted_tokens = sum(counter.total for counter in self._counters.values())
         return self.guessed_tokens + counted_tokens + self._rest_tokens
 
     @property
     def guessed_tokens(self) -> int:
         """Output tokens of text whose form we do not know, or that could not be read."""
-        self._watch_whole()
         left_out_tokens = 0 if self._untranslated is None else self._untranslated.tokens
         return self._estimated_tokens + self._strange.total + left_out_tokens
 
     @property
     def reported(self) -> Usage | None:
         """The provider's last word."""
-        return self._reports.last(self._words)
+        return self.reports.last(self._words)
 
     @property
     def so_far(self) -> Usage | None:
         """What was reported on the way: its input is right, its output is not yet."""
-        return self._reports.so_far(self._words)
+        return self.reports.so_far(self._words)
 
     @property
     def _words(self) -> int:
@@ -183,7 +176,7 @@ class Meter:
         usage = answer.usage
         if usage is None and choices and self._choices == 1:
             usage = choices[-1].usage
-        self._reports.note(usage_in(usage), self._words)
+        self.reports.note(usage_in(usage), self._words)
         self._read_beside(answer)
         return Event.PASSES
 
@@ -191,14 +184,14 @@ class Meter:
         """What an event without choices is. One that callers may see, and that reports nothing, may say something."""
         if answer.usage is not None:
             reported = usage_in(answer.usage)
-            self._reports.note(reported, self._words)
+            self.reports.note(reported, self._words)
             if reported is None:
                 self._read_beside(answer)
             return Event.USAGE
         if answer.choices is None:
             return Event.PASSES
         if answer.usage_so_far is not NULL:
-            self._reports.note_on_the_way(usage_in(read_usage(answer.usage_so_far)))
+            self.reports.note_on_the_way(usage_in(read_usage(answer.usage_so_far)))
         return Event.ASIDE
 
     def _read_beside(self, answer: ReceivedAnswer) -> None:
@@ -212,23 +205,14 @@ class Meter:
             self.chunk_form.form = None
             self._count_strange(self._repeated.news(index, beside, label))
 
-    def read_whole(self, body: bytes) -> None:
-        """Watch an answer that came whole. Its words are counted only if somebody asks for their count."""
-        answer = read_answer(body)
-        if answer.error is not None or answer.choices is None:
-            raise NotAnAnswer
-        self._reports.note(usage_in(answer.usage))
-        self._unread, self._unwatched = body, answer.choices
+    def watch_whole(self, answer: ReceivedAnswer, body: bytes) -> None:
+        """Watch an answer that came whole, as `body`, and with nothing before it."""
         if beside := text_beside(answer):
-            self._unwatched.append(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
-
-    def _watch_whole(self) -> None:
-        while self._unwatched:
-            self._watch(self._unwatched.pop())
-        if self._unread:
-            # Where a part is counted as it was written, what it says twice is in it already.
-            self._count_strange(text_said_twice(self._unread)[: max(0, len(self._unread) - self.characters)])
-            self._unread = b""
+            self._watch(ReceivedChoice(index=CHOICES_MOST, strange_text=beside))
+        for choice in reversed(answer.choices or ()):
+            self._watch(choice)
+        # Where a part is counted as it was written, what it says twice is in it already.
+        self._count_strange(text_said_twice(body)[: max(0, len(body) - self.characters)])
 
     def note_untranslated(self, untranslated: LeftOut) -> None:
         """A vendor has said this in all that was left out when it was translated."""

@@ -14,17 +14,19 @@ SLACK_CHARACTERS: Final = 16
 
 
 class Reports:
-    __slots__ = ("_last", "_last_until", "_on_the_way")
+    __slots__ = ("_last", "_last_until", "_on_the_way", "has_come")
 
     def __init__(self) -> None:
+        # Whether there was any, the last one or an early one.
+        self.has_come = False
         self._last: Usage | None = None
         self._last_until = math.inf
         self._on_the_way: Usage | None = None
 
-    def note(self, report: Usage | None, words: float = math.inf) -> None:
-        """`words`: how many there were; of an answer that came whole, all that will be found in it."""
+    def note(self, report: Usage | None, words: int) -> None:
+        """`words`: how many characters of them there were."""
         if report is not None and (self._last is None or report.input_units or report.output_units):
-            self._last, self._last_until = report, words + SLACK_CHARACTERS
+            self.has_come, self._last, self._last_until = True, report, words + SLACK_CHARACTERS
 
     def note_on_the_way(self, report: Usage | None) -> None:
         """By a provider that reports while it is at work."""

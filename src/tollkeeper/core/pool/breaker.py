@@ -102,7 +102,7 @@ class Breaker:
     @property
     def is_in_doubt(self) -> bool:
         """Whether a call that goes well would say anything new."""
-        return self.trouble is not None or bool(self._witnesses)
+        return self.trouble is not None or bool(self._witnesses.seen)
 
     def state(self, now: float) -> BreakerState:
         if self.trouble is None:
@@ -113,7 +113,7 @@ class Breaker:
         """Whether it may be given a call of this customer now."""
         if now < self.out_until or (self._trial is not None and now < self._trial_until):
             return False
-        return not self._witnesses.avoids(by, now)
+        return not (self._witnesses.seen and self._witnesses.avoids(by, now))
 
     def spares_a_call(self, now: float, share: int, *, by: int) -> bool:
         """Whether it may be given one although it is not well: a few a second, and few of each customer's. `share`:
@@ -124,7 +124,7 @@ class Breaker:
 
     def begin(self, ticket: int, now: float, *, by: int) -> None:
         self._newest = ticket
-        if self.trouble is not None or self._witnesses.avoids(by, now):
+        if self.trouble is not None or (self._witnesses.seen and self._witnesses.avoids(by, now)):
             self._begin_unwell(now, by)
 
     def end(self, ticket: int) -> None:

@@ -83,37 +83,33 @@ class Witness:
 class Witnesses:
     """All customers whose calls met trouble at one account."""
 
-    __slots__ = ("_failures", "_of", "_row")
+    __slots__ = ("_failures", "_row", "seen")
 
     def __init__(self) -> None:
-        self._of: dict[int, Witness] = {}
+        # By customer; the first is the one that was not heard of for longest.
+        self.seen: dict[int, Witness] = {}
         self._failures = RecentSum(WINDOW_SECONDS)
         # Failures since anybody's last success, by customer.
         self._row: dict[int, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._of)
-
     def avoids(self, customer: int, now: float) -> bool:
         """Whether the account is left alone for this customer's calls."""
-        if not self._of:
-            return False
-        witness = self._of.get(customer)
+        witness = self.seen.get(customer)
         return witness is not None and now < witness.avoids_until
 
     def of(self, customer: int, now: float) -> Witness:
-        witness = self._of.pop(customer, None)
+        witness = self.seen.pop(customer, None)
         if witness is None:
-            if len(self._of) >= WITNESSES_MOST:
+            if len(self.seen) >= WITNESSES_MOST:
                 self._forget(now)
             witness = Witness()
-        # Put last again: the first is the one that was not heard of for longest.
-        self._of[customer] = witness
+        # Put last again.
+        self.seen[customer] = witness
         witness.seen_at = now
         return witness
 
     def spared_at(self, customer: int) -> float:
-        witness = self._of.get(customer)
+        witness = self.seen.get(customer)
         return LONG_AGO if witness is None else witness.spared_at
 
     def fail(self, customer: int, now: float) -> bool:
@@ -127,7 +123,7 @@ class Witnesses:
         """`unless`: of a trouble of this kind one success says nothing."""
         if self._row:
             self._row.clear()
-        if self._of and (witness := self._of.get(customer)) is not None:
+        if self.seen and (witness := self.seen.get(customer)) is not None:
             witness.succeed(now, ends_it=ticket > witness.newest_old and witness.kind != unless)
 
     def agree(self, successes: int, now: float) -> bool:
@@ -142,22 +138,22 @@ class Witnesses:
         """For how long another customer's calls say the same: the shortest of them. None where nobody else does."""
         others = (
             witness.avoids_until - now
-            for other, witness in self._of.items()
+            for other, witness in self.seen.items()
             if other != customer and witness.kind == kind and now < witness.avoids_until
         )
         return min(others, default=None)
 
     def _counts(self, now: float) -> list[int]:
-        return [witness.failures(now) for witness in self._of.values()]
+        return [witness.failures(now) for witness in self.seen.values()]
 
     def _forget(self, now: float) -> None:
         quiet = [
             customer
-            for customer, witness in self._of.items()
+            for customer, witness in self.seen.items()
             if now >= witness.avoids_until and now - witness.seen_at > FORGOTTEN_SECONDS
         ]
-        for customer in quiet or [next(iter(self._of))]:
-            del self._of[customer]
+        for customer in quiet or [next(iter(self.seen))]:
+            del self.seen[customer]
 
 
 def believed(failures: Collection[int]) -> int:

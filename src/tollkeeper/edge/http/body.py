@@ -135,26 +135,32 @@ class KeptBody:
         if announced_bytes > LARGE_BYTES:
             await self._ask_for_payment()
         whole = exchange.http.whole_body()
-        if whole is not None:
-            # Most have come with their heads.
-            await self._note(whole)
-            take(whole)
+        if whole is None:
+            self._is_large = announced_bytes > FREE_BYTES
+            await self._read_pieces(take)
             return
-        self._is_large = announced_bytes > FREE_BYTES
+        # Most have come with their heads.
+        if self._note(whole):
+            await self._ask_for_payment()
+        take(whole)
+
+    async def _read_pieces(self, take: Callable[[bytes], None]) -> None:
+        request = self._exchange.http
         self._begun = asyncio.get_running_loop().time()
         try:
             async with Timeout(min(LOOK_SECONDS, self._bodies.seconds_most), self._seconds_more):
-                while not exchange.http.is_read:
-                    piece = await exchange.http.read()
-                    await self._note(piece)
+                while not request.is_read:
+                    piece = await request.read()
+                    if self._note(piece):
+                        await self._ask_for_payment()
                     take(piece)
         except TimeoutError:
             raise SlowBody from None
         except CallerGone:
             raise BadRequest("The connection closed before the body was complete.") from None
 
-    async def _note(self, piece: bytes) -> None:
-        """Count a piece, and see whether it may be taken."""
+    def _note(self, piece: bytes) -> bool:
+        """Count a piece, and see whether it may be taken. Whether the body must be paid for before it is."""
         before_bytes, self._size_bytes = self._size_bytes, self._size_bytes + len(piece)
         if self._size_bytes > self._limit_bytes:
             self._size_bytes = before_bytes
@@ -165,8 +171,7 @@ class KeptBody:
             self._bodies.add(_counted_bytes(self._size_bytes) - _counted_bytes(before_bytes), self._owners)
             if self._bodies.is_too_much(self._owners):
                 raise TooMuchInReading
-            if self._size_bytes > LARGE_BYTES:
-                await self._ask_for_payment()
+        return self._size_bytes > LARGE_BYTES
 
     async def _ask_for_payment(self) -> None:
         """Once for a large body."""

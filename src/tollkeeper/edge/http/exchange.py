@@ -1,9 +1,9 @@
 """One HTTP exchange: what came in, and the reply that goes out."""
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 import msgspec
 
@@ -12,7 +12,6 @@ from tollkeeper.core.client_ip import Ip
 from tollkeeper.core.errors import GatewayError, KeysDiffer, MalformedHeader
 from tollkeeper.core.keys import KeyRecord
 from tollkeeper.core.limits.windows import LimitOutcome, WindowStanding
-from tollkeeper.core.request_id import uuid7
 from tollkeeper.edge.call_log import CallLine
 from tollkeeper.metrics.calls import SettledCall
 from tollkeeper.ports import Ban
@@ -51,7 +50,6 @@ class Exchange:
     __slots__ = (
         "_by_name",
         "_has_doubles",
-        "_id_text",
         "address",
         "admitted_at_us",
         "answer_now",
@@ -68,6 +66,7 @@ class Exchange:
         "hold_seconds",
         "http",
         "id_names",
+        "id_text",
         "ip",
         "key_header",
         "limit",
@@ -83,12 +82,12 @@ class Exchange:
         "unix_milliseconds",
     )
 
-    def __init__(self, request: HttpRequest, unix_milliseconds: int) -> None:
+    def __init__(self, request: HttpRequest, unix_milliseconds: int, request_id: UUID) -> None:
         self.http = request
         self.begun = time.perf_counter()
         self.unix_milliseconds = unix_milliseconds
-        self.request_id = uuid7(unix_milliseconds, os.urandom(10))
-        self._id_text = ""
+        self.request_id = request_id
+        self.id_text = str(request_id)
         self.answered = False
         # Refuses now what is still being worked on; what comes of that work later is not sent any more.
         # What is given with it is done first, within moments.
@@ -126,11 +125,6 @@ class Exchange:
         # Of an answer that goes out in pieces.
         self.first_byte_seconds: float | None = None
         self.code: str | None = None
-
-    @property
-    def id_text(self) -> str:
-        self._id_text = self._id_text or str(self.request_id)
-        return self._id_text
 
     @property
     def authorization(self) -> str | None:

@@ -1,6 +1,6 @@
 """The pool of provider accounts, as those who dispatch calls see it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import msgspec
@@ -35,11 +35,11 @@ class Pool(Protocol):
         by: int,
         tried: Collection[int] = (),
         unfit: Collection[Capabilities] = (),
-        conversation: bytes = b"",
+        conversation: Callable[[], bytes] | None = None,
     ) -> ProviderAccount | None:
         """An account that serves the model, takes calls of this customer, was not tried yet, and does not speak what is
-        `unfit` for the order; None where there is none now. Calls of one `conversation` get the same account while it
-        is well; those that have none are shared out."""
+        `unfit` for the order; None where there is none now. Calls of one `conversation`, which is asked where it
+        matters, get the same account while it is well; those that have none are shared out."""
         ...
 
     def seat(self, account: ProviderAccount, *, model_id: str, by: int, tokens: int) -> Seat:

@@ -4,7 +4,9 @@ Nothing that could end a line gets into a head: an address or a header with such
 """
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -15,9 +17,13 @@ from tollkeeper.ports import UpstreamRequest
 PORTS: Final = {"http": 80, "https": 443}
 # Addresses that are taken apart once.
 TARGETS_KEPT: Final = 4_096
+# Beginnings of heads that are written once. No value of a header is in them: some are secrets.
+BEGINNINGS_KEPT: Final = 1_024
 VISIBLE: Final = re.compile(r"[!-~]+")
 # What every request says of itself, unless it says otherwise.
 USUAL: Final = (("accept", "*/*"), ("accept-encoding", "identity"), ("user-agent", "tollkeeper"))
+
+NAME: Final[Callable[[tuple[str, str]], str]] = itemgetter(0)
 
 # What connections are kept by.
 Destination = tuple[str, int, bool]
@@ -60,13 +66,24 @@ def target_of(url: str) -> Target:
 def head(target: Target, request: UpstreamRequest, more: str = "", *, whole_address: bool = False) -> bytes:
     """The head of a request. What it says of itself holds, the host included. `more`: lines of headers beside its own.
     `whole_address`: as proxies want it. Raise ValueError where a header has the end of a line in it."""
-    headers = "".join([f"{name}: {value}\r\n" for name, value in request.headers])
-    if headers.count("\n") != len(request.headers) or headers.count("\r") != len(request.headers) or "\0" in headers:
-        raise ValueError("a header has a character that none may have")
     asked = target.url if whole_address else target.path
+    begun = _beginning(request.method, asked, target.authority, tuple(map(NAME, request.headers)))
     length = f"content-length: {len(request.body)}\r\n" if request.body or request.method != "GET" else ""
-    said = {name.lower() for name, _ in request.headers}
-    usual = "".join(
-        [f"{name}: {value}\r\n" for name, value in (("host", target.authority), *USUAL) if name not in said]
-    )
-    return f"{request.method} {asked} HTTP/1.1\r\n{usual}{more}{headers}{length}\r\n".encode()
+    return f"{begun}{more}{_lines(request.headers)}{length}\r\n".encode()
+
+
+@lru_cache(BEGINNINGS_KEPT)
+def _beginning(method: str, asked: str, authority: str, names: tuple[str, ...]) -> str:
+    """What requests have in common that go to one address and say something under the same names."""
+    said = set(map(str.lower, names))
+    usual = [(name, value) for name, value in (("host", authority), *USUAL) if name not in said]
+    return f"{method} {asked} HTTP/1.1\r\n{_lines(usual)}"
+
+
+def _lines(headers: Sequence[tuple[str, str]]) -> str:
+    """Raise ValueError."""
+    lines = [*map(": ".join, headers)]
+    said = "".join(lines)
+    if "\n" in said or "\r" in said or "\0" in said:
+        raise ValueError("a header has a character that none may have")
+    return "\r\n".join([*lines, ""])

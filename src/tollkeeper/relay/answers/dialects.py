@@ -12,17 +12,19 @@ from functools import partial
 import msgspec
 
 from tollkeeper.core.calls.chat import ChatOrder
+from tollkeeper.core.calls.meter import Meter
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.dialects.answer_writer import AnswerHeading, AnswerWriter, Closing, NewAnswerWriter
 from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.money.prices import Usage
 from tollkeeper.ports import UpstreamAnswer
 from tollkeeper.relay.answers.streamed import StreamedAnswer
-from tollkeeper.relay.answers.whole import ChatAnswer, Dispatch, WholeAnswer
+from tollkeeper.relay.answers.whole import ChatAnswer, Dispatch, MeterType, WholeAnswer
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call
 
 
-class DialectAnswer(ChatAnswer):
+class DialectAnswer(ChatAnswer[MeterType]):
     """What both kinds share: a new writer for each provider account that is asked."""
 
     new_writer: NewAnswerWriter
@@ -43,7 +45,7 @@ class DialectAnswer(ChatAnswer):
         return Closing(usage=reported or Usage(self._bill.input_units, self.meter.output_tokens))
 
 
-class DialectStream(DialectAnswer, StreamedAnswer):
+class DialectStream(DialectAnswer[Meter], StreamedAnswer):
     _writer: AnswerWriter
     _writes_events_itself = True
 
@@ -78,7 +80,7 @@ class DialectStream(DialectAnswer, StreamedAnswer):
         return self._writer.end(self._closing_with_cost())
 
 
-class DialectWhole(DialectAnswer, WholeAnswer):
+class DialectWhole(DialectAnswer[WholeMeter], WholeAnswer):
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         self._bill.note_answering(is_native=upstream.native is not None)
         body = await super()._take_whole(upstream)
@@ -92,8 +94,8 @@ class DialectWhole(DialectAnswer, WholeAnswer):
 
 def dialect_answer(
     new_writer: NewAnswerWriter, call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float
-) -> ChatAnswer:
-    made: type[DialectAnswer] = DialectStream if order.stream else DialectWhole
+) -> DialectStream | DialectWhole:
+    made = DialectStream if order.stream else DialectWhole
     answer = made(call, order, bill, dispatch, drain_seconds)
     answer.new_writer = new_writer
     return answer

@@ -43,9 +43,8 @@ from tollkeeper.core.money.charge import Ending
 from tollkeeper.core.pool.health import Trouble
 from tollkeeper.ports import Failure, UpstreamAnswer, UpstreamFailed
 from tollkeeper.relay.answers.stream_state import StreamState
-from tollkeeper.relay.answers.whole import AnswerForm, ChatAnswer, Dispatch, WholeAnswer
-from tollkeeper.relay.bill import Bill
-from tollkeeper.relay.call import Call, ClientLeft
+from tollkeeper.relay.answers.whole import AnswerForm, ChatAnswer
+from tollkeeper.relay.call import ClientLeft
 from tollkeeper.relay.dispatch.renamed import Shown, renaming_of
 from tollkeeper.steady import Timeout
 
@@ -64,8 +63,12 @@ END_SECONDS = 1.0
 LOOK_CHARACTERS_LEAST = 128
 
 
-class StreamedAnswer(ChatAnswer):
+class StreamedAnswer(ChatAnswer[Meter]):
     form = AnswerForm.EVENTS
+
+    @staticmethod
+    def _new_meter(order: ChatOrder) -> Meter:
+        return Meter(order.n)
 
     _state = StreamState.AWAITED
     # Of the provider account that was asked last.
@@ -171,7 +174,10 @@ class StreamedAnswer(ChatAnswer):
     @property
     def _passes_as_it_came(self) -> bool:
         """Whether callers get what the provider sent, as long as nothing in it is theirs to know otherwise."""
-        return self._shown is None and not self._writes_events_itself and self.meter.reported is None
+        if self._shown is not None or self._writes_events_itself:
+            return False
+        # Asked in this order for each of thousands of events: hardly any comes behind a report.
+        return not self.meter.reports.has_come or self.meter.reported is None
 
     def _pass_now(self, piece: bytes) -> bool:
         """An event that says nothing but words, as those before it: it is counted, and goes out. Whether it was one."""
@@ -291,8 +297,3 @@ class StreamedAnswer(ChatAnswer):
             # Whatever it was that our own books could not do: the caller is told what that means for this answer.
             self.ending = Ending.NODE_STOPPED
             raise NodeStopping from problem
-
-
-def chat_answer(call: Call, order: ChatOrder, bill: Bill, dispatch: Dispatch, drain_seconds: float) -> ChatAnswer:
-    made: type[ChatAnswer] = StreamedAnswer if order.stream else WholeAnswer
-    return made(call, order, bill, dispatch, drain_seconds)

@@ -15,7 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tollkeeper.core.calls.answer_reading import LENIENT_BYTES_MOST
 from tollkeeper.core.calls.chat import WHOLE_BYTES_MOST, ChatOrder
-from tollkeeper.core.calls.meter import AnswerTooLong, Meter, NotAnAnswer
+from tollkeeper.core.calls.meter import AnswerTooLong, NotAnAnswer
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.errors import (
     AnswerTooLarge,
     GatewayError,
@@ -24,7 +25,7 @@ from tollkeeper.core.errors import (
 from tollkeeper.core.money.amounts import Quota
 from tollkeeper.core.money.charge import Ending, Readings
 from tollkeeper.ports import UpstreamAnswer, UpstreamFailed
-from tollkeeper.relay.aside import Aside
+from tollkeeper.relay.aside import LARGE_BYTES, Aside
 from tollkeeper.relay.bill import Bill
 from tollkeeper.relay.call import Call, ClientLeft
 from tollkeeper.relay.dispatch.dispatch import AnyOrder, Take
@@ -155,7 +156,7 @@ AnyAnswer = Answer[Any, Any]
 
 
 # Of answers that come whole, before they have come. Nothing is read with it.
-NOTHING_READ = Meter()
+NOTHING_READ = WholeMeter()
 
 
 class Whole(Answer[OrderType, MeterType]):
@@ -194,7 +195,10 @@ class Whole(Answer[OrderType, MeterType]):
                 raise AnswerTooLong(size_bytes)
         body = b"".join(pieces)
         try:
-            await self.aside.run_to_its_end(size_bytes, partial(self._look_at, body, upstream))
+            if size_bytes <= LARGE_BYTES:
+                self._look_at(body, upstream)
+            else:
+                await self.aside.run_to_its_end(size_bytes, partial(self._look_at, body, upstream))
         except NotAnAnswer:
             if size_bytes > LENIENT_BYTES_MOST:
                 # Perhaps it is one, and only a lenient reader could tell: that would keep other calls waiting.
@@ -207,34 +211,31 @@ class Whole(Answer[OrderType, MeterType]):
             self._call.goes_on(Ending.CLIENT_LEFT)
 
 
-class ChatAnswer(Answer[ChatOrder, Meter]):
-    @staticmethod
-    def _new_meter(order: ChatOrder) -> Meter:
-        return Meter(order.n)
-
+class ChatAnswer(Answer[ChatOrder, MeterType]):
     def _tokens_seen(self) -> int:
         reported = self.meter.reported
         return reported.output_units if reported else self.meter.characters // 4
 
 
-class WholeAnswer(ChatAnswer, Whole[ChatOrder, Meter]):
+class WholeAnswer(ChatAnswer[WholeMeter], Whole[ChatOrder, WholeMeter]):
     @staticmethod
-    def _new_meter(order: ChatOrder) -> Meter:
+    def _new_meter(order: ChatOrder) -> WholeMeter:
         return NOTHING_READ
 
     async def _take_whole(self, upstream: UpstreamAnswer) -> bytes:
         body, shown = await super()._take_whole(upstream), renaming_of(upstream)
-        await self._bill.count_if_due(Ending.COMPLETED, self.meter, complete=True)
+        if self._bill.is_count_due(Ending.COMPLETED, self.meter, complete=True):
+            await self._bill.asked.count()
         return body if shown is None else await self.aside.run_to_its_end(len(body), partial(shown, body))
 
     def _look_at(self, body: bytes, upstream: UpstreamAnswer) -> None:
-        meter = Meter(self._order.n)
+        meter = WholeMeter(self._order.n)
         meter.is_translated = upstream.is_translated or upstream.native is not None
-        meter.read_whole(body)
+        meter.read(body)
         if upstream.untranslated is not None:
             meter.note_untranslated(upstream.untranslated)
         self.meter = meter
 
     def _look_at_size(self, size_bytes: int) -> None:
-        self.meter = Meter(self._order.n)
+        self.meter = WholeMeter(self._order.n)
         self.meter.estimate(size_bytes)

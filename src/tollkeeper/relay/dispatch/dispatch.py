@@ -27,6 +27,7 @@ from tollkeeper.core.pool.provider_status import SPOKEN, ShownAs
 from tollkeeper.ports import (
     Capabilities,
     Failure,
+    Headers,
     ProviderAccount,
     Upstream,
     UpstreamAnswer,
@@ -35,7 +36,7 @@ from tollkeeper.ports import (
     Vendor,
 )
 from tollkeeper.ports.providers.pool import Pool, Seat
-from tollkeeper.relay.aside import Aside
+from tollkeeper.relay.aside import Aside, has_large_body
 from tollkeeper.relay.dispatch.attempt import REFUSED, TOO_LONG, Attempt, Setback, milliseconds_since, setback_of
 from tollkeeper.relay.dispatch.count_at import count_at
 from tollkeeper.relay.dispatch.journey import Delivery, Journey
@@ -108,7 +109,7 @@ class Dispatcher:
         unfit: set[Capabilities] = set()
         is_unspoken = False
         # Who failed over is sent where it is answered soonest. The conversation's next call goes home again.
-        conversation = order.conversation if isinstance(order, ChatOrder) and not tried else b""
+        conversation = order.conversation if isinstance(order, ChatOrder) and not tried else None
         choose = partial(self._pool.choose, order.model, by=by, tried=tried, unfit=unfit, conversation=conversation)
         while (account := await choose()) is not None:
             vendor = self._vendors[account.vendor]
@@ -140,7 +141,7 @@ class Dispatcher:
             is_native = not self._unspoken.has(account, order.native.dialect)
         most_output_tokens = journey.most_output_tokens
         work = partial(prepare, order, account, vendor, most_output_tokens=most_output_tokens, is_native=is_native)
-        return await self._aside.write(order, work)
+        return await self._aside.run(len(order.body), work) if has_large_body(order) else work()
 
     async def count(self, order: ChatOrder, request_id: UUID, customer: int) -> int | None:
         """What a provider that speaks the order's dialect counts; None where there is none, or none says."""
@@ -167,11 +168,10 @@ class Dispatcher:
     async def _count_at(self, seat: Seat, order: ChatOrder, request_id: UUID, vendor: Vendor) -> int | None:
         work = partial(vendor.chat, order, seat.account, most_output_tokens=1)
         try:
-            address, headers, body = await self._aside.write(order, work)
+            address, headers, body = await self._aside.run(len(order.body), work)
         except BadRequest:
             return None
-        marks = (("x-request-id", str(request_id)), (LOOP_HEADER, self._loop_mark))
-        request = UpstreamRequest(address, (*headers, *marks), body, COUNT_SECONDS)
+        request = UpstreamRequest(address, (*headers, *self._marks(request_id)), body, COUNT_SECONDS)
         try:
             return await count_at(await self._upstream.send(request), seat, vendor)
         except UpstreamFailed as problem:
@@ -241,11 +241,14 @@ class Dispatcher:
                 await answer.close()
         return delivery
 
-    async def _send(self, prepared: PreparedRequest, journey: Journey) -> UpstreamAnswer:
-        headers = (*prepared.headers, ("x-request-id", str(journey.request_id)), (LOOP_HEADER, self._loop_mark))
-        return await self._upstream.send(
+    def _send(self, prepared: PreparedRequest, journey: Journey) -> Awaitable[UpstreamAnswer]:
+        headers = (*prepared.headers, *self._marks(journey.request_id))
+        return self._upstream.send(
             UpstreamRequest(prepared.address, headers, prepared.body, journey.first_byte_seconds, journey.note_sending)
         )
+
+    def _marks(self, request_id: UUID) -> Headers:
+        return ("x-request-id", str(request_id)), (LOOP_HEADER, self._loop_mark)
 
     async def _send_in_chat(
         self, order: AnyOrder, journey: Journey, prepared: PreparedRequest, refused: UpstreamAnswer

@@ -1,5 +1,6 @@
 """The catalog in PostgreSQL, and the snapshot of it that a node keeps in memory."""
 
+from collections.abc import Coroutine
 from itertools import groupby
 
 import asyncpg
@@ -49,8 +50,8 @@ class SqlCatalog:
         # A price must be the price: without a fresh feed the database is asked.
         self._snapshot = Snapshot(changes, "catalog", self._read, even_stale=False)
 
-    async def shelf(self) -> Shelf:
-        return await self._snapshot.get()
+    def shelf(self) -> Coroutine[None, None, Shelf]:
+        return self._snapshot.get()
 
     async def _read(self) -> Shelf:
         groups = await self._database.rows(GROUPS)

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import asyncpg
 
-from tollkeeper.core.keys import KeyRecord, Peppers, has_key_form
+from tollkeeper.core.keys import KEY_CHARACTERS, KeyRecord, Peppers, has_key_form
 from tollkeeper.storage.customers.redigest import OldDigest
 from tollkeeper.storage.postgres.ask_once import AskOnce
 from tollkeeper.storage.postgres.changes import FORGET_ALL, Change, Changes
@@ -62,10 +62,13 @@ class SqlKeys:
         changes.subscribe(self._on_change)
 
     async def find(self, key: str) -> KeyRecord | None:
-        if not has_key_form(key):
+        if len(key) != KEY_CHARACTERS or not key.isascii():
             return None
         digest = self._digest(key)
-        return self._recall(digest) or await self._lookups.ask(digest, lambda: self._ask(key, digest))
+        known = self._recall(digest)
+        if known is not None or not has_key_form(key):
+            return known
+        return await self._lookups.ask(digest, lambda: self._ask(key, digest))
 
     def remembered(self, key: str) -> KeyRecord | None:
         return self._recall(self._digest(key)) if has_key_form(key) else None

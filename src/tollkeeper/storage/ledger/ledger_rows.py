@@ -1,6 +1,6 @@
 """Holds and settlements as the rows that the ledger's functions take."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -12,6 +12,11 @@ encode = msgspec.json.Encoder().encode
 def columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
     """Rows to columns: the functions take one array for each."""
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def as_array(column: Iterable[object]) -> str:
+    """Numbers, ids or plain words as PostgreSQL writes an array of them."""
+    return "{" + ",".join(map(str, column)) + "}"
 
 
 def hold_row(row: HoldOrder | Extension) -> tuple[object, ...]:

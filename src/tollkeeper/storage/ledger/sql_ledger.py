@@ -30,18 +30,28 @@ from tollkeeper.ports import (
     Settlement,
 )
 from tollkeeper.storage.ledger.journal import Journal
-from tollkeeper.storage.ledger.ledger_rows import claim_row, columns, hold_row, settle_row
+from tollkeeper.storage.ledger.ledger_rows import as_array, claim_row, columns, hold_row, settle_row
 from tollkeeper.storage.ledger.shortages import SHORT, is_enough_once_settled, shorter_budget
 from tollkeeper.storage.postgres.batch import BadRow, Batcher
 from tollkeeper.storage.postgres.database import Database
 
-HOLD = "select verdict, available from hold_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+# Arrays of numbers, ids and plain words are sent as texts: of every element of an array the driver asks whether that is
+# another array, and the database reads a text as soon.
+HOLD = """
+select verdict, available
+from hold_batch($1, $2::text::uuid[], $3::text::smallint[], $4::text::bigint[], $5::text::bigint[], $6::text::bigint[],
+                $7::text::bigint[], $8::text::bigint[], $9::text::bigint[], $10::text::integer[])
+"""
 HOLD_ONE = "select verdict, available from hold_one($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 HOLD_ONCE = (
     "select verdict, available, first from hold_once_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 )
 NOTE_CUT = "select note_cut($1, $2, $3, $4)"
-SETTLE = "select settled from settle_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+SETTLE = """
+select settled
+from settle_batch($1::text::uuid[], $2::text::bigint[], $3::text::bigint[], $4::text::bigint[], $5::text::bigint[],
+                  $6::text::bigint[], $7::text::text[], $8::text::text[], $9, $10)
+"""
 CHECKPOINT = "select checkpoint_batch($1, $2, $3, $4, $5)"
 
 # No caller waits for a settlement, unless quota is short.
@@ -83,7 +93,7 @@ class SqlLedger:
             verdict = await self._hold(order)
         if verdict.outcome in SHORT and await self._others_may_settle(order, verdict.outcome):
             verdict = await self._hold(order)
-        return await self._with_budget(verdict, order.key_id)
+        return await self._with_budget(verdict, order.key_id) if verdict.outcome is HoldOutcome.BUDGET else verdict
 
     async def extend(self, extension: Extension) -> HoldVerdict:
         returned = self._settles.returned
@@ -92,7 +102,7 @@ class SqlLedger:
             verdict = await self._holds.submit(extension)
         if verdict.outcome in SHORT and await self._others_may_settle(extension, verdict.outcome):
             verdict = await self._holds.submit(extension)
-        return await self._with_budget(verdict, extension.key_id)
+        return await self._with_budget(verdict, extension.key_id) if verdict.outcome is HoldOutcome.BUDGET else verdict
 
     @property
     def queues(self) -> Mapping[str, AnyQueue]:
@@ -134,8 +144,6 @@ class SqlLedger:
 
     async def _with_budget(self, verdict: HoldVerdict, key_id: int) -> HoldVerdict:
         """With a word on which of a key's budgets was short."""
-        if verdict.outcome is not HoldOutcome.BUDGET:
-            return verdict
         return HoldVerdict(verdict.outcome, verdict.available, budget=await shorter_budget(self._database, key_id))
 
     async def _hold(self, order: HoldOrder) -> HoldVerdict:
@@ -215,7 +223,7 @@ class SqlLedger:
             request_id, _, *asked = hold_row(rows[0])
             found = await self._run(HOLD_ONE, self._worker_id, request_id, *asked)
         else:
-            found = await self._run(HOLD, self._worker_id, *columns([hold_row(row) for row in rows]))
+            found = await self._run(HOLD, self._worker_id, *map(as_array, zip(*map(hold_row, rows), strict=True)))
         return [HoldVerdict(OUTCOMES[row["verdict"]], Quota(row["available"])) for row in found]
 
     async def _flush_holds_once(self, rows: Sequence[HoldOrder | Extension]) -> Sequence[HoldVerdict]:
@@ -225,7 +233,8 @@ class SqlLedger:
         return [HoldVerdict(OUTCOMES[row["verdict"]], Quota(row["available"]), row["first"]) for row in found]
 
     async def _flush_settles(self, rows: Sequence[Settlement]) -> Sequence[bool]:
-        found = await self._run(SETTLE, *columns([settle_row(row) for row in rows]))
+        *plain, attempts, parts = zip(*map(settle_row, rows), strict=True)
+        found = await self._run(SETTLE, *map(as_array, plain), attempts, parts)
         for row in rows:
             self._journal.booked(row.request_id)
         return [row["settled"] for row in found]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 
 import asyncpg
 import msgspec
@@ -52,8 +52,8 @@ class SqlProviderAccounts:
         # Which accounts are out because their keys cannot be read, in words, while others serve.
         self.left_out = ""
 
-    async def all(self) -> Sequence[ProviderAccount]:
-        return await self._snapshot.get()
+    def all(self) -> Coroutine[None, None, Sequence[ProviderAccount]]:
+        return self._snapshot.get()
 
     async def follow(self) -> None:
         """Have them in memory before a call needs them, and again soon after each change, until cancelled."""

@@ -12,6 +12,7 @@ from tollkeeper.app.providers import VENDORS
 from tollkeeper.core.calls.meter import Meter
 from tollkeeper.core.calls.native import Spoken
 from tollkeeper.core.calls.sse import EventSplitter, data_of
+from tollkeeper.core.calls.whole_meter import WholeMeter
 from tollkeeper.core.dialects.answer_writer import AnswerHeading, Closing
 from tollkeeper.core.dialects.messages.answer_writer import MessagesWriter
 from tollkeeper.core.dialects.messages.order import read_messages
@@ -44,8 +45,8 @@ def test_an_order_becomes_chat_and_goes_to_who_speaks_it_as_it_came(case: Path) 
 
 @pytest.mark.parametrize("case", cases("whole"), ids=lambda case: case.name)
 def test_a_whole_chat_answer_is_told_as_a_message(case: Path) -> None:
-    heard, meter = (case / "heard.json").read_bytes(), Meter()
-    meter.read_whole(heard)
+    heard, meter = (case / "heard.json").read_bytes(), WholeMeter()
+    meter.read(heard)
     told = a_writer().write_whole(heard, Closing(usage=meter.reported or COUNTED))
     assert json.loads(told) == json.loads((case / "told.json").read_text())
 

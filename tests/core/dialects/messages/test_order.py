@@ -252,9 +252,9 @@ def test_blocks_of_callers_in_the_models_turn_are_held_for(block: dict[str, Any]
 
 def test_a_conversation_is_known_by_its_session_or_its_user() -> None:
     user = {"user_id": "u" * 600}
-    assert read(metadata=user).conversation == conversation_by_id("u" * 512)
-    assert read({"x-claude-code-session-id": "s-1"}, metadata=user).conversation == conversation_by_id("s-1")
-    assert read().conversation != conversation_by_id("")
+    assert read(metadata=user).conversation() == conversation_by_id("u" * 512)
+    assert read({"x-claude-code-session-id": "s-1"}, metadata=user).conversation() == conversation_by_id("s-1")
+    assert read().conversation() != conversation_by_id("")
 
 
 def test_an_order_to_be_counted_needs_no_cap_and_is_sent_without_what_does_not_count() -> None:

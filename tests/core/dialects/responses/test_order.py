@@ -214,7 +214,7 @@ def test_what_is_said_with_calls_is_put_together_once() -> None:
 
 
 def test_the_key_of_a_cache_says_whose_conversation_it_is() -> None:
-    assert read(prompt_cache_key="thread-7").conversation == conversation_by_id("thread-7")
+    assert read(prompt_cache_key="thread-7").conversation() == conversation_by_id("thread-7")
 
 
 def test_names_that_chat_could_not_carry_are_shortened_and_stay_apart() -> None:

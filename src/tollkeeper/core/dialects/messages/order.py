@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from tollkeeper.core.calls.chat import TOKENS_MOST, ChatOrder, read_chat
 from tollkeeper.core.calls.chat_extras import Extra
-from tollkeeper.core.calls.conversation import conversation_by_id
+from tollkeeper.core.calls.conversation import named_by_id
 from tollkeeper.core.calls.json_fields import decode_array, encode, read_asked, read_fields
 from tollkeeper.core.calls.native import TOO_MANY_TOOLS, TOOLS_MOST, Dialect, Native, Spoken
 from tollkeeper.core.dialects.messages.fields import COUNTED, RUN_BY_CALLERS, betas_in, passing, tool_name
@@ -110,7 +110,7 @@ def _read(spoken: Spoken, *, counts_only: bool) -> ChatOrder:
         order.native.extras = (Extra("cache_control", Part.WRITTEN_1H),)
     user = asked.metadata.user_id if asked.metadata is not None else None
     if session := spoken.headers.get(SESSION) or user:
-        order.conversation = conversation_by_id(session)
+        order.conversation = named_by_id(session)
     return order
 
 

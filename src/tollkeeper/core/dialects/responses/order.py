@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from tollkeeper.core.calls.chat import ChatOrder, read_chat
 from tollkeeper.core.calls.chat_extras import Extra
-from tollkeeper.core.calls.conversation import conversation_by_id
+from tollkeeper.core.calls.conversation import named_by_id
 from tollkeeper.core.calls.json_fields import read_asked, read_fields
 from tollkeeper.core.calls.native import Dialect, Native
 from tollkeeper.core.dialects.responses.answer import ResponseEcho
@@ -89,7 +89,7 @@ def read_responses(body: bytes) -> ChatOrder:
     )
     order.extras += tuple(Extra("tools", tool) for tool in tools.demanded)
     if asked.prompt_cache_key:
-        order.conversation = conversation_by_id(asked.prompt_cache_key)
+        order.conversation = named_by_id(asked.prompt_cache_key)
     return order
 
 
