@@ -73,7 +73,7 @@ AMOUNTS = {
         kills=20,
         # Each restart costs seconds of CPU beside them: half of the calls are streams, of up to half a minute.
         restart_load=Load(
-            per_second=20,
+            per_second=40,
             kinds=(WHOLE, LATE_WHOLE, WHOLE, STREAM, LONG_STREAM, LONGEST_STREAM),
             first=(TEN_MINUTES,) * 3,
         ),
@@ -85,7 +85,7 @@ AMOUNTS = {
         tries_most=1.1,
         dry_calls=20_000,
         dry_per_second=120,
-        race_rounds=50,
+        race_rounds=250,
         overload_seconds=30,
         slow_readers=1_000,
         slow_seconds=600,
