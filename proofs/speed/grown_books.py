@@ -5,7 +5,9 @@ cannot be compared. Two nodes of the same code stand over stores of their own, o
 get the same load in short turns.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import msgspec
 
@@ -13,9 +15,9 @@ from proofs.rig.deployment import books_are_clean
 from proofs.rig.measuring.measured_orders import whole
 from proofs.rig.proof import say
 from proofs.speed import growth
-from proofs.speed.comparison import counted, in_turns, whole_us
+from proofs.speed.comparison import Turn, counted, gateway_us, in_turns, store_us, whole_us
 from proofs.speed.contestants import CUSTOMERS, Stage, receipts, wait_for_receipts
-from proofs.speed.paired import Compared, compared
+from proofs.speed.paired import Compared, compared, table
 from proofs.speed.rounds import Demand, Length
 from proofs.speed.states import PRESENT, Standing, stand
 from proofs.speed.timed_load import Measured
@@ -54,8 +56,19 @@ def compare(stage: Stage, asked: Books) -> Found:
             *_checked(young, 0, [turn[YOUNG] for turn in turns]),
             *_checked(grown, filled, [turn[GROWN] for turn in turns]),
         ]
-    pairs = [(whole_us(turn, YOUNG), whole_us(turn, GROWN)) for turn in counted(measured, asked.turns)]
-    return Found(compared("growth", pairs), failures)
+    counting = counted(measured, asked.turns)
+    in_all = _compared("growth", counting, whole_us)
+    parts: dict[str, Callable[[Turn, str], float]] = {
+        "gateway_us": gateway_us,
+        "postgres_us": partial(store_us, "postgres"),
+    }
+    for line in table([in_all, *(_compared(name, counting, of) for name, of in parts.items())]):
+        say(line)
+    return Found(in_all, failures)
+
+
+def _compared(name: str, turns: list[Turn], of: Callable[[Turn, str], float]) -> Compared:
+    return compared(name, [(of(turn, YOUNG), of(turn, GROWN)) for turn in turns])
 
 
 def _checked(party: Standing, filled: int, turns: list[Measured]) -> list[str]:

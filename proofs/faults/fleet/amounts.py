@@ -25,6 +25,7 @@ class Amounts(msgspec.Struct, frozen=True, kw_only=True):
     dry_per_second: float
     # Of each of four races.
     race_rounds: int
+    # For each number of callers.
     overload_seconds: float
     slow_readers: int
     slow_seconds: float
@@ -86,7 +87,7 @@ AMOUNTS = {
         dry_calls=20_000,
         dry_per_second=120,
         race_rounds=250,
-        overload_seconds=30,
+        overload_seconds=45,
         slow_readers=1_000,
         slow_seconds=600,
         # What takes about 40 % of a core beside others, callers and providers counted.
