@@ -39,7 +39,7 @@ WARM_SECONDS = 0.3
 ROUNDS_AT_ONCE = 10
 # Rounds in which other guests had too much of the machine are made once more, until so many times as many were made.
 TIMES_MOST = 2
-# The exit status where the revision is none.
+# The exit status where the revision names no commit.
 NOTHING_TO_COMPARE = 2
 LAST_LINE = (
     *("total_us", "total_vs_before", "total_vs_before_low", "total_vs_before_high"),

@@ -54,6 +54,14 @@ def test_what_translation_left_out_is_known_before_anything_is_counted() -> None
     assert meter.characters == unheard.characters + len(WORDS)
 
 
+def test_what_is_left_out_counts_the_same_when_it_is_known_last() -> None:
+    before, after = a_meter(an_answer(WORDS), left_out(UNHEARD)), a_meter(an_answer(WORDS))
+    assert after.output_tokens == count(WORDS)
+    after.note_untranslated(left_out(UNHEARD))
+    assert (after.output_tokens, after.guessed_tokens) == (before.output_tokens, before.guessed_tokens)
+    assert after.characters == before.characters
+
+
 def test_where_nothing_was_left_out_nothing_has_come_until_it_is_counted() -> None:
     assert a_meter(an_answer(WORDS), LeftOut()).characters == 0
 
